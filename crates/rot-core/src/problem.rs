@@ -1,0 +1,130 @@
+//! What a problem is: how its questions look, how it thinks, and how it is sampled.
+
+use crate::sample::{SampleRng, Sampling};
+use crate::thoughts::{Done, Pause, Thoughts};
+use crate::{Token, Vocabulary};
+
+/// A kind of question together with the procedure that answers it.
+///
+/// A question is nothing but its tokens: `<GO>`, the *body*, `=`. All methods deal in bodies.
+/// `docs/adding-a-problem.md` builds one from nothing.
+pub trait Problem: Sync {
+    /// The name that people type and files carry, such as `ternary-add`.
+    fn name(&self) -> &'static str;
+
+    /// How a body is recognised.
+    fn form(&self) -> Form;
+
+    /// What a size counts, such as `digits`.
+    fn unit(&self) -> &'static str;
+
+    /// The sizes in the paper's tables for the Transformer; none for what is only a helper.
+    fn paper_sizes(&self) -> &'static [u32] {
+        &[]
+    }
+
+    /// The tokens this problem writes itself, beside digits, GO, `=`, THINK and STOP.
+    fn tokens(&self) -> &'static [Token];
+
+    /// The problems it asks, itself left out.
+    fn asks(&self) -> &'static [&'static dyn Problem] {
+        &[]
+    }
+
+    /// Whether a body is a question that has an answer.
+    fn check(&self, body: &[Token]) -> Result<(), Fault>;
+
+    /// Goes from a checked body to the next sub-question or the answer.
+    fn think<'a>(&self, body: &'a [Token], t: &mut Thoughts<'a>) -> Result<Done, Pause>;
+
+    /// The smallest size that can be sampled.
+    fn smallest(&self) -> u32 {
+        1
+    }
+
+    /// Writes the body of a random question of the given size.
+    fn sample(&self, size: u32, sampling: Sampling, rng: &mut SampleRng, body: &mut Vec<Token>);
+}
+
+/// How a body is recognised: by its first token that is not a digit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A token in front: `<SORT>3,1,2`.
+    Prefix {
+        /// The token.
+        head: Token,
+        /// What stands between the arguments.
+        separator: Token,
+    },
+    /// A token between the operands: `1+2`.
+    Infix {
+        /// The token.
+        operator: Token,
+        /// How many operands there are.
+        operands: usize,
+    },
+}
+
+impl Form {
+    /// The token by which a body is recognised.
+    pub fn mark(&self) -> Token {
+        match *self {
+            Form::Prefix { head, .. } => head,
+            Form::Infix { operator, .. } => operator,
+        }
+    }
+
+    /// The token between arguments.
+    pub fn separator(&self) -> Token {
+        match *self {
+            Form::Prefix { separator, .. } => separator,
+            Form::Infix { operator, .. } => operator,
+        }
+    }
+
+    /// Whether a body has this form; whether it is well made is for [`Problem::check`] to say.
+    pub fn fits(&self, body: &[Token]) -> bool {
+        if body.iter().find(|token| !token.is_digit()) != Some(&self.mark()) {
+            return false;
+        }
+        match *self {
+            Form::Prefix { head, .. } => body[0] == head,
+            Form::Infix { operator, operands } => {
+                body.iter().filter(|&&token| token == operator).count() + 1 == operands
+            }
+        }
+    }
+}
+
+/// What is wrong with a body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The place of the token at fault; the length of the body where something is missing.
+    pub at: usize,
+    /// What is wrong, and what to do about it.
+    pub what: String,
+}
+
+impl Fault {
+    /// A fault at the given place.
+    pub fn new(at: usize, what: impl Into<String>) -> Fault {
+        Fault { at, what: what.into() }
+    }
+}
+
+/// The tokens that the contexts of a set of problems are made of, with those of all they ask.
+pub fn vocabulary(problems: &[&'static dyn Problem]) -> Vocabulary {
+    let mut tokens = vec![Token::PAD, Token::GO, Token::STOP, Token::THINK, Token::EQUALS];
+    tokens.extend((0..10).map(Token::digit));
+    let mut known: Vec<&'static str> = Vec::new();
+    let mut open = problems.to_vec();
+    while let Some(problem) = open.pop() {
+        if known.contains(&problem.name()) {
+            continue;
+        }
+        known.push(problem.name());
+        open.extend_from_slice(problem.asks());
+        tokens.extend_from_slice(problem.tokens());
+    }
+    Vocabulary::of(tokens)
+}

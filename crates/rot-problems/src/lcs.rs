@@ -1,0 +1,79 @@
+//! Longest common subsequence of two sequences of digits.
+
+use rot_core::{Done, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts, Token};
+
+use crate::compare::{Compare, Equal};
+use crate::number::{Decimal, ZERO, check_digits, parts, split};
+use crate::random::push_digits;
+
+const LCS: &[Token] = &[Token::LCS];
+const EQUAL: &[Token] = &[Token::EQUAL];
+const COMMA: &[Token] = &[Token::COMMA];
+const SEMICOLON: &[Token] = &[Token::SEMICOLON];
+const VS: &[Token] = &[Token::VS];
+
+/// `1234<LCS>2468` is `24;2`: the subsequence and its length.
+pub struct Lcs;
+
+impl Problem for Lcs {
+    fn name(&self) -> &'static str {
+        "lcs"
+    }
+
+    fn form(&self) -> Form {
+        Form::Infix { operator: Token::LCS, operands: 2 }
+    }
+
+    fn unit(&self) -> &'static str {
+        "length"
+    }
+
+    fn paper_sizes(&self) -> &'static [u32] {
+        &[3, 4, 8, 12, 16, 20, 24, 28, 32]
+    }
+
+    fn tokens(&self) -> &'static [Token] {
+        &[Token::LCS, Token::SEMICOLON]
+    }
+
+    fn asks(&self) -> &'static [&'static dyn Problem] {
+        &[&Equal, &Compare]
+    }
+
+    fn check(&self, body: &[Token]) -> Result<(), Fault> {
+        let sides = parts(body, 0..body.len(), Token::LCS);
+        sides.iter().try_for_each(|side| check_digits(body, side.clone()))?;
+        match sides.get(2) {
+            Some(extra) => Err(Fault::new(extra.start, "expected two sequences only")),
+            None if sides.len() < 2 => Err(Fault::new(body.len(), "expected another sequence")),
+            None => Ok(()),
+        }
+    }
+
+    fn think<'a>(&self, body: &'a [Token], t: &mut Thoughts<'a>) -> Result<Done, Pause> {
+        let (left, right) = split(body, Token::LCS)?;
+        if left.is_empty() || right.is_empty() {
+            return t.answer(&[SEMICOLON, ZERO]);
+        }
+
+        let (l_rest, l_last) = left.split_at(left.len() - 1);
+        let (r_rest, r_last) = right.split_at(right.len() - 1);
+        if t.ask(&Equal, &[EQUAL, l_last, COMMA, r_last])? == [Token::TRUE] {
+            let (rest, _) = split(t.ask(&Lcs, &[l_rest, LCS, r_rest])?, Token::SEMICOLON)?;
+            return t.answer(&[rest, l_last, SEMICOLON, &Decimal::new(rest.len() + 1)]);
+        }
+
+        let without_left = t.ask(&Lcs, &[l_rest, LCS, right])?;
+        let without_right = t.ask(&Lcs, &[left, LCS, r_rest])?;
+        let (_, l_length) = split(without_left, Token::SEMICOLON)?;
+        let (_, r_length) = split(without_right, Token::SEMICOLON)?;
+        let order = t.ask(&Compare, &[l_length, VS, r_length])?;
+        t.answer(&[if order == [Token::LT] { without_right } else { without_left }])
+    }
+
+    fn sample(&self, size: u32, _: Sampling, rng: &mut SampleRng, body: &mut Vec<Token>) {
+        push_digits(size, rng, body);
+        body.push(Token::LCS);
+        push_digits(size, rng, body);
+    }
+}

@@ -1,0 +1,163 @@
+//! Random numbers of any length, as the paper draws them.
+//!
+//! Logarithms come from the crate `libm`, in software: the standard library's differ between
+//! systems in the last bit, and a seed would give other questions there.
+
+use dashu_int::UBig;
+use rand::{Rng, RngExt};
+use rot_core::{SampleRng, Sampling, Token};
+
+use crate::number::{Decimal, compare};
+
+/// The offset of the extended log-uniform distribution for operands (paper, "The Arithmetic
+/// Problems").
+const OPERAND_OFFSET: f64 = 3.0;
+/// The offset for the terms of a list (paper, "Sorting").
+const TERM_OFFSET: f64 = 5.0;
+
+/// Adds digits, each uniform.
+pub(crate) fn push_digits(count: u32, rng: &mut SampleRng, out: &mut Vec<Token>) {
+    out.extend((0..count).map(|_| Token::digit(rng.random_range(0..10))));
+}
+
+/// From 1 to 99, all equally likely.
+pub(crate) fn upto_99(rng: &mut SampleRng) -> usize {
+    rng.random_range(1..=99u32) as usize
+}
+
+/// Adds items with a separator between them.
+pub(crate) fn push_list(
+    items: impl Iterator<Item = Vec<Token>>,
+    separator: Token,
+    out: &mut Vec<Token>,
+) {
+    for (place, item) in items.enumerate() {
+        if place > 0 {
+            out.push(separator);
+        }
+        out.extend(item);
+    }
+}
+
+/// A number of at most `size` digits.
+pub(crate) fn operand(size: u32, sampling: Sampling, rng: &mut SampleRng) -> Vec<Token> {
+    below(&power_of_ten(size), sampling, rng)
+}
+
+/// A number below `bound`, which is not zero.
+pub(crate) fn below(bound: &[Token], sampling: Sampling, rng: &mut SampleRng) -> Vec<Token> {
+    match sampling {
+        Sampling::Paper => {
+            log_uniform(bound, log_with_offset(log(bound), OPERAND_OFFSET), OPERAND_OFFSET, rng)
+        }
+        Sampling::Uniform => uniform(bound, rng),
+    }
+}
+
+/// A number below `10^size / divisor`. That bound is not a whole number: the largest quotient is
+/// as much rarer as the bound leaves of it.
+pub(crate) fn quotient(
+    size: u32,
+    divisor: &[Token],
+    sampling: Sampling,
+    rng: &mut SampleRng,
+) -> Vec<Token> {
+    let dividends = power_of_ten(size);
+    let quotients = (to_big(&dividends) - UBig::ONE) / to_big(divisor) + UBig::ONE;
+    let bound = from_big(&quotients);
+    match sampling {
+        Sampling::Paper => {
+            let high = log_with_offset(log(&dividends) - log(divisor), OPERAND_OFFSET);
+            log_uniform(&bound, high, OPERAND_OFFSET, rng)
+        }
+        Sampling::Uniform => uniform(&bound, rng),
+    }
+}
+
+/// A term of a list to sort: below 1000.
+pub(crate) fn term(sampling: Sampling, rng: &mut SampleRng) -> Vec<Token> {
+    let bound = power_of_ten(3);
+    match sampling {
+        Sampling::Paper => {
+            log_uniform(&bound, log_with_offset(log(&bound), TERM_OFFSET), TERM_OFFSET, rng)
+        }
+        Sampling::Uniform => uniform(&bound, rng),
+    }
+}
+
+/// A number below `bound`, all equally likely.
+fn uniform(bound: &[Token], rng: &mut SampleRng) -> Vec<Token> {
+    let most = bound.first().and_then(|digit| digit.as_digit()).unwrap_or(9);
+    loop {
+        // The first digit is at most that of the bound: at least every other draw fits.
+        let mut number = vec![Token::digit(rng.random_range(0..=most))];
+        push_digits(bound.len() as u32 - 1, rng, &mut number);
+        if number.as_slice() < bound {
+            let zeros = number.iter().take_while(|&&digit| digit == Token::D0).count();
+            number.drain(..zeros.min(number.len() - 1));
+            return number;
+        }
+    }
+}
+
+/// The paper's `U_log(0, β, offset)`: `floor(exp(r) - offset)` for a uniform r below
+/// `high = log(β + offset)`. No number reaches `bound`, the first whole number from β on.
+fn log_uniform(bound: &[Token], high: f64, offset: f64, rng: &mut SampleRng) -> Vec<Token> {
+    let low = libm::log(offset);
+    loop {
+        let r = low + (high - low) * unit(rng);
+        let number = floor_exp(r, offset, rng);
+        // Rounding may reach the bound itself.
+        if compare(&number, bound).is_lt() {
+            return number;
+        }
+    }
+}
+
+/// `floor(exp(r) - offset)` with all its digits. A float knows the first ten of them; within so
+/// small a step the distribution is flat, and the others are drawn uniformly.
+fn floor_exp(r: f64, offset: f64, rng: &mut SampleRng) -> Vec<Token> {
+    const KNOWN: u32 = 10;
+    if r < f64::from(KNOWN) * std::f64::consts::LN_10 {
+        return Decimal::new((libm::exp(r) - offset).max(0.0) as usize).to_vec();
+    }
+    let length = (r / std::f64::consts::LN_10).floor();
+    let first = libm::exp(r - (length - f64::from(KNOWN - 1)) * std::f64::consts::LN_10);
+    let mut number = Decimal::new(first as usize).to_vec();
+    push_digits(length as u32 - (KNOWN - 1), rng, &mut number);
+    number
+}
+
+/// The logarithm of a number of any length but zero.
+fn log(number: &[Token]) -> f64 {
+    let (first, rest) = number.split_at(number.len().min(17));
+    let value = |sum: f64, digit: &Token| 10.0 * sum + f64::from(digit.as_digit().unwrap_or(0));
+    libm::log(first.iter().fold(0.0, value)) + rest.len() as f64 * std::f64::consts::LN_10
+}
+
+/// `log(exp(x) + offset)`, also where `exp(x)` is too large for a float.
+fn log_with_offset(x: f64, offset: f64) -> f64 {
+    x + libm::log1p(offset * libm::exp(-x))
+}
+
+fn power_of_ten(exponent: u32) -> Vec<Token> {
+    let mut number = vec![Token::D0; exponent as usize + 1];
+    number[0] = Token::D1;
+    number
+}
+
+/// A number in [0, 1) with 53 random bits.
+fn unit(rng: &mut SampleRng) -> f64 {
+    (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// The value of a number.
+pub(crate) fn to_big(number: &[Token]) -> UBig {
+    let text: String = number.iter().map(|digit| digit.text()).collect();
+    UBig::from_str_radix(&text, 10).unwrap_or_default()
+}
+
+/// The digits of a value.
+pub(crate) fn from_big(value: &UBig) -> Vec<Token> {
+    value.to_string().bytes().map(|digit| Token::digit(digit - b'0')).collect()
+}

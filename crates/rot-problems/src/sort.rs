@@ -1,0 +1,163 @@
+//! Merge sort.
+
+use rand::RngExt;
+use rot_core::{Done, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts, Token};
+
+use crate::compare::Compare;
+use crate::number::{check_numbers, compare, parts, split, split_if};
+use crate::random::{push_list, term};
+
+const SORT: &[Token] = &[Token::SORT];
+const MERGE: &[Token] = &[Token::MERGE];
+const SEP: &[Token] = &[Token::SEP];
+const COMMA: &[Token] = &[Token::COMMA];
+const VS: &[Token] = &[Token::VS];
+
+/// `<SORT>139,160,434,796,41` is `41,139,160,434,796`.
+pub struct Sort;
+
+impl Problem for Sort {
+    fn name(&self) -> &'static str {
+        "sort"
+    }
+
+    fn form(&self) -> Form {
+        Form::Prefix { head: Token::SORT, separator: Token::COMMA }
+    }
+
+    fn unit(&self) -> &'static str {
+        "most terms"
+    }
+
+    fn paper_sizes(&self) -> &'static [u32] {
+        // The paper gives a figure and no table; these span its range.
+        &[4, 8, 16, 32, 64]
+    }
+
+    fn tokens(&self) -> &'static [Token] {
+        &[Token::SORT, Token::COMMA, Token::TAIL]
+    }
+
+    fn asks(&self) -> &'static [&'static dyn Problem] {
+        &[&Merge]
+    }
+
+    fn check(&self, body: &[Token]) -> Result<(), Fault> {
+        check_numbers(body, 1..body.len(), Token::COMMA).map(drop)
+    }
+
+    fn think<'a>(&self, body: &'a [Token], t: &mut Thoughts<'a>) -> Result<Done, Pause> {
+        let (_, terms) = split(body, Token::SORT)?;
+        let commas = terms.iter().filter(|&&token| token == Token::COMMA).count();
+        if commas == 0 {
+            return t.answer(&[terms]);
+        }
+        // Of an odd number of terms, the left half gets one more.
+        let (left, right) = split_at_comma(terms, commas / 2)?;
+        let left = t.ask(&Sort, &[SORT, left])?;
+        let right = t.ask(&Sort, &[SORT, right])?;
+        t.tail(&Merge, &[MERGE, left, SEP, right])
+    }
+
+    fn smallest(&self) -> u32 {
+        2
+    }
+
+    fn sample(&self, size: u32, sampling: Sampling, rng: &mut SampleRng, body: &mut Vec<Token>) {
+        body.push(Token::SORT);
+        let terms = rng.random_range(2..=size);
+        push_list((0..terms).map(|_| term(sampling, rng)), Token::COMMA, body);
+    }
+}
+
+/// What stands before and behind the comma at `place`.
+fn split_at_comma(terms: &[Token], place: usize) -> Result<(&[Token], &[Token]), Pause> {
+    let mut commas = terms.iter().enumerate().filter(|&(_, &token)| token == Token::COMMA);
+    match commas.nth(place) {
+        Some((at, _)) => Ok((&terms[..at], &terms[at + 1..])),
+        None => Err(Pause::Lost("a comma is missing")),
+    }
+}
+
+/// `<MERGE>41,139<SEP>160` is `41,139,160`: the smaller head first, then the rest.
+pub struct Merge;
+
+impl Problem for Merge {
+    fn name(&self) -> &'static str {
+        "merge"
+    }
+
+    fn form(&self) -> Form {
+        Form::Prefix { head: Token::MERGE, separator: Token::SEP }
+    }
+
+    fn unit(&self) -> &'static str {
+        "most terms"
+    }
+
+    fn tokens(&self) -> &'static [Token] {
+        &[Token::MERGE, Token::SEP, Token::COMMA]
+    }
+
+    fn asks(&self) -> &'static [&'static dyn Problem] {
+        &[&Compare]
+    }
+
+    fn check(&self, body: &[Token]) -> Result<(), Fault> {
+        let lists = parts(body, 1..body.len(), Token::SEP);
+        for list in lists.iter().filter(|list| !list.is_empty()) {
+            let terms = check_numbers(body, list.clone(), Token::COMMA)?;
+            let falls = |pair: &&[std::ops::Range<usize>]| {
+                compare(&body[pair[0].clone()], &body[pair[1].clone()]).is_gt()
+            };
+            if let Some(pair) = terms.windows(2).find(falls) {
+                return Err(Fault::new(pair[1].start, "both lists must be sorted"));
+            }
+        }
+        match lists.get(2) {
+            Some(extra) => Err(Fault::new(extra.start, "expected two lists only")),
+            None if lists.len() < 2 => {
+                Err(Fault::new(body.len(), "expected '<SEP>' and another list"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn think<'a>(&self, body: &'a [Token], t: &mut Thoughts<'a>) -> Result<Done, Pause> {
+        let (_, lists) = split(body, Token::MERGE)?;
+        let (left, right) = split(lists, Token::SEP)?;
+        if left.is_empty() || right.is_empty() {
+            return t.answer(&[left, right]);
+        }
+        let (l_head, l_rest) = split_if(left, Token::COMMA).unwrap_or((left, &[]));
+        let (r_head, r_rest) = split_if(right, Token::COMMA).unwrap_or((right, &[]));
+        let left_first = t.ask(&Compare, &[l_head, VS, r_head])? == [Token::LT];
+        let (head, left, right) =
+            if left_first { (l_head, l_rest, right) } else { (r_head, left, r_rest) };
+        let rest = if left.is_empty() {
+            right
+        } else if right.is_empty() {
+            left
+        } else {
+            t.ask(&Merge, &[MERGE, left, SEP, right])?
+        };
+        t.answer(&[head, COMMA, rest])
+    }
+
+    fn smallest(&self) -> u32 {
+        2
+    }
+
+    /// Two sorted halves, as sorting meets them.
+    fn sample(&self, size: u32, sampling: Sampling, rng: &mut SampleRng, body: &mut Vec<Token>) {
+        let mut terms: Vec<Vec<Token>> =
+            (0..rng.random_range(2..=size)).map(|_| term(sampling, rng)).collect();
+        let mut right = terms.split_off(terms.len().div_ceil(2));
+        terms.sort_by(|a, b| compare(a, b));
+        right.sort_by(|a, b| compare(a, b));
+        body.push(Token::MERGE);
+        push_list(terms.into_iter(), Token::COMMA, body);
+        body.push(Token::SEP);
+        push_list(right.into_iter(), Token::COMMA, body);
+    }
+}
