@@ -1,1 +1,71 @@
-fn main() {}
+//! The `rot` command: parse, call, print.
+//!
+//! Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 failed,
+//! 2 wrong usage.
+
+mod args;
+mod commands;
+mod figure;
+mod output;
+mod tree;
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Args, Command};
+
+fn main() -> ExitCode {
+    let result = match Args::parse().command {
+        Command::Solve(args) => commands::solve::run(&args),
+        Command::Contexts(args) => commands::contexts::run(&args),
+        Command::Sample(args) => commands::sample::run(&args),
+        Command::Stats(args) => commands::stats::run(&args),
+        Command::Check(args) => commands::check::run(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let usage = error.downcast_ref::<WrongUsage>().is_some();
+            if !error.is::<AlreadyReported>() {
+                eprintln!("error: {error:#}");
+            }
+            ExitCode::from(if usage { 2 } else { 1 })
+        }
+    }
+}
+
+/// The command line asks for something that cannot be.
+#[derive(Debug)]
+struct WrongUsage(String);
+
+/// Something failed, and the output says what.
+#[derive(Debug)]
+struct AlreadyReported;
+
+impl std::fmt::Display for WrongUsage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::fmt::Display for AlreadyReported {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("see above")
+    }
+}
+
+impl std::error::Error for WrongUsage {}
+impl std::error::Error for AlreadyReported {}
+
+/// Whether the reader of our output has left, as `head` does: it has what it wanted.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let closed = Some(io::ErrorKind::BrokenPipe);
+    error.chain().any(|cause| {
+        let io = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        let json = cause.downcast_ref::<serde_json::Error>();
+        io == closed || json.and_then(serde_json::Error::io_error_kind) == closed
+    })
+}

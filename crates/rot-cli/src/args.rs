@@ -1,0 +1,230 @@
+//! What the command line can say.
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Parser, Subcommand};
+use rot_core::{Paradigm, Problem, Sampling};
+use rot_problems::{PROBLEMS, Question, problem_named, read};
+
+use crate::WrongUsage;
+
+/// Recursion of Thought: models that open a new context for every sub-question.
+#[derive(Parser)]
+#[command(name = "rot", version, max_term_width = 100, after_help = QUESTIONS)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    Solve(SolveArgs),
+    Contexts(ContextsArgs),
+    Sample(SampleArgs),
+    Stats(StatsArgs),
+    Check(CheckArgs),
+}
+
+const QUESTIONS: &str = "\
+Questions, as typed or in token text:
+  408+351   432-216   43*21   76/29          arithmetic
+  108+0+60  3*9*5     38 vs 74   equal 3 4   helpers
+  lcs 1234 2468                              longest common subsequence
+  lps 41253261                               longest palindromic subsequence
+  knapsack '5&12,25&15,19&18@40'             items as value&weight, then the capacity
+  mcm 4x2,2x8,8x3                            matrix chain multiplication
+  sort 139,160,41     merge 1,3 2,4
+  '<GO>408+351='                             token text
+
+Example:
+  rot solve '1234*5678' --tree
+
+Exit codes: 0 done, 1 failed, 2 wrong usage.";
+
+/// Solve a question by recursion, and show how.
+///
+/// The model is the ground-truth oracle: the procedures of the paper, not a trained network.
+#[derive(Parser)]
+#[command(
+    after_help = "Examples:\n  rot solve '1234*5678' --tree\n  rot solve lcs 1234 2468 --json"
+)]
+pub(crate) struct SolveArgs {
+    #[command(flatten)]
+    pub(crate) question: QuestionArgs,
+    /// Draw who asks whom.
+    #[arg(long)]
+    pub(crate) tree: bool,
+    /// Print one JSON object.
+    #[arg(long, conflicts_with = "tree")]
+    pub(crate) json: bool,
+}
+
+/// Print the contexts of a question: what a model is trained on.
+#[derive(Parser)]
+#[command(after_help = "\
+Examples:
+  rot contexts 408+351 --targets
+  rot contexts '34*5' --paradigm cot
+  rot sample lcs --size 8 --count 3 | rot contexts - --jsonl")]
+pub(crate) struct ContextsArgs {
+    #[command(flatten)]
+    pub(crate) question: QuestionArgs,
+    /// One context for each question (rot), all steps in one (cot), or the answer alone (wt).
+    #[arg(long, value_name = "PARADIGM", default_value_t = Paradigm::Rot)]
+    pub(crate) paradigm: Paradigm,
+    /// Show under each context what the model has to say.
+    #[arg(long)]
+    pub(crate) targets: bool,
+    /// Print a JSON object a question, with all three paradigms and the costs.
+    #[arg(long, conflicts_with_all = ["paradigm", "targets"])]
+    pub(crate) jsonl: bool,
+    /// Leave out a CoT context with more tokens than this.
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub(crate) max_cot_tokens: usize,
+}
+
+/// Draw random questions, one a line.
+///
+/// The same seed gives the same questions on every machine.
+#[derive(Parser)]
+#[command(after_help = "Example:\n  rot sample mul --size 6 --count 5 --seed 1")]
+pub(crate) struct SampleArgs {
+    /// The problem.
+    #[arg(value_parser = problem_names())]
+    problem: String,
+    /// Its size: digits, length, items, matrices, or most terms.
+    #[arg(long, value_name = "N", value_parser = sizes())]
+    pub(crate) size: u32,
+    /// How many questions.
+    #[arg(long, value_name = "K", default_value_t = 10)]
+    pub(crate) count: u64,
+    /// Which questions.
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// The distribution of the numbers: log-uniform as in the paper, or uniform.
+    #[arg(long, value_name = "paper|uniform", default_value_t = Sampling::Paper)]
+    pub(crate) sampling: Sampling,
+}
+
+/// Measure how long contexts get, and how much there is to generate.
+///
+/// Writes the paper's two appendix figures: the length of contexts, RoT against CoT, and the tokens
+/// to generate for a problem, with no cache against every question solved once. Each comes as CSV
+/// and as SVG; a summary is printed.
+#[derive(Parser)]
+#[command(after_help = "\
+Examples:
+  rot stats mul div --sizes 4,8 --samples 1000 --out lengths
+  rot stats                   all nine problems at all sizes of the paper")]
+pub(crate) struct StatsArgs {
+    /// The problems; all nine of the paper if there is none.
+    #[arg(value_name = "PROBLEM", value_parser = problem_names())]
+    problems: Vec<String>,
+    /// Their sizes; those of the paper if there is none.
+    #[arg(long, value_name = "N,N,...", value_delimiter = ',', value_parser = sizes())]
+    pub(crate) sizes: Vec<u32>,
+    /// Random problems for each size.
+    #[arg(long, value_name = "K", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) samples: u64,
+    /// Which random problems.
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// The folder to write to; made if it is not there.
+    #[arg(long, value_name = "DIR", default_value = "stats")]
+    pub(crate) out: PathBuf,
+}
+
+/// Check a file of your own contexts, in JSON Lines.
+///
+/// One context a line: {"question": "<GO>12+3=", "thoughts": [{"question": "<GO>2+3=", "answer":
+/// "5<STOP>", "tail": false}], "answer": "15<STOP>"}
+#[derive(Parser)]
+#[command(after_help = "\
+Example:
+  echo '{\"question\": \"<GO>2+3=\", \"thoughts\": [], \"answer\": \"5<STOP>\"}' | rot check -")]
+pub(crate) struct CheckArgs {
+    /// The file, or - for standard input.
+    pub(crate) file: PathBuf,
+    /// The most tokens a context may have; by default the limit of the paper's Transformer.
+    #[arg(long, value_name = "N", default_value_t = 2048)]
+    pub(crate) max_context: usize,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A question on the command line, and how large it may get.
+#[derive(clap::Args)]
+pub(crate) struct QuestionArgs {
+    /// The question, such as 408+351, or lcs 1234 2468.
+    #[arg(required = true)]
+    question: Vec<String>,
+    /// Give up where the contexts of a question take more memory than this.
+    #[arg(long, value_name = "MIB", default_value_t = 2048)]
+    max_memory: usize,
+}
+
+impl QuestionArgs {
+    /// Whether questions come from standard input.
+    pub(crate) fn from_input(&self) -> bool {
+        self.question == ["-"]
+    }
+
+    pub(crate) fn read(&self) -> Result<Question, WrongUsage> {
+        let text = self.question.join(" ");
+        read(&text).map_err(|error| {
+            WrongUsage(format!("cannot read the question '{}': {error}", rot_core::shorten(&text)))
+        })
+    }
+
+    /// The memory limit in bytes.
+    pub(crate) fn memory_limit(&self) -> usize {
+        self.max_memory.saturating_mul(1 << 20)
+    }
+}
+
+impl SampleArgs {
+    pub(crate) fn problem(&self) -> &'static dyn Problem {
+        named(&self.problem)
+    }
+}
+
+impl StatsArgs {
+    /// The problems and sizes to measure.
+    pub(crate) fn cells(&self) -> Result<Vec<(&'static dyn Problem, u32)>, WrongUsage> {
+        let in_paper = |problem: &&'static dyn Problem| !problem.paper_sizes().is_empty();
+        let problems: Vec<&'static dyn Problem> = match self.problems.as_slice() {
+            [] => PROBLEMS.iter().copied().filter(in_paper).collect(),
+            names => names.iter().map(|name| named(name)).collect(),
+        };
+        let mut cells = Vec::new();
+        for problem in problems {
+            let sizes = match self.sizes.as_slice() {
+                [] if !in_paper(&problem) => {
+                    let name = problem.name();
+                    let what =
+                        format!("'{name}' has no sizes in the paper: give some with --sizes");
+                    return Err(WrongUsage(what));
+                }
+                [] => problem.paper_sizes(),
+                sizes => sizes,
+            };
+            cells.extend(sizes.iter().map(|&size| (problem, size)));
+        }
+        Ok(cells)
+    }
+}
+
+fn problem_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(PROBLEMS.iter().map(|problem| problem.name()))
+}
+
+fn sizes() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=1_000_000)
+}
+
+/// The problem of a name that the command line has already checked.
+fn named(name: &str) -> &'static dyn Problem {
+    problem_named(name).unwrap_or(PROBLEMS[0])
+}

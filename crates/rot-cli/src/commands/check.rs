@@ -1,0 +1,57 @@
+//! `rot check`
+
+use std::fs::File;
+use std::io::{self, BufReader, Write};
+
+use anyhow::{Context, Result, bail};
+use rot_problems::own::{Report, check};
+
+use crate::AlreadyReported;
+use crate::args::CheckArgs;
+use crate::output::{Output, grouped};
+
+pub(crate) fn run(args: &CheckArgs) -> Result<()> {
+    let name = args.file.display();
+    let from_input = args.file.as_os_str() == "-";
+    let report = if from_input {
+        check(io::stdin().lock(), args.max_context)
+    } else {
+        File::open(&args.file).and_then(|file| check(BufReader::new(file), args.max_context))
+    }
+    .with_context(|| format!("cannot read '{name}'"))?;
+
+    let mut out = Output::new();
+    if args.json {
+        serde_json::to_writer(&mut out, &report)?;
+        writeln!(out)?;
+    } else {
+        print(&report, &name.to_string(), &mut out)?;
+    }
+    out.flush()?;
+    if !report.findings.is_empty() {
+        bail!(AlreadyReported);
+    }
+    Ok(())
+}
+
+fn print(report: &Report, name: &str, out: &mut Output) -> Result<()> {
+    for finding in &report.findings {
+        writeln!(out, "{name}:{}: {}", finding.line, finding.what)?;
+        writeln!(out, "    {}", finding.remedy)?;
+    }
+    writeln!(
+        out,
+        "{}: {} contexts, {} problems, longest context {}, {} tokens in the vocabulary: {}",
+        match report.findings.len() {
+            0 => "good".to_owned(),
+            1 => "1 finding".to_owned(),
+            count => format!("{} findings", grouped(count)),
+        },
+        grouped(report.contexts),
+        grouped(report.problems),
+        grouped(report.longest_context),
+        report.vocabulary_size,
+        report.vocabulary
+    )?;
+    Ok(())
+}
