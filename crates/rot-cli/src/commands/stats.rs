@@ -1,5 +1,263 @@
 //! `rot stats`
 
-pub(crate) fn run(_: &crate::args::StatsArgs) -> anyhow::Result<()> {
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow};
+use indicatif::{ProgressBar, ProgressStyle};
+use rot_core::Problem;
+use rot_problems::stats::{Sample, StatsError, log10, sample};
+
+use crate::WrongUsage;
+use crate::args::StatsArgs;
+use crate::figure::{self, Histogram, Panel};
+use crate::output::Output;
+
+/// The problems of one kind and size.
+struct Cell {
+    problem: &'static dyn Problem,
+    size: u32,
+    samples: Vec<Sample>,
+}
+
+impl Cell {
+    fn name(&self) -> String {
+        format!("{}-{}", self.problem.name(), self.size)
+    }
+
+    fn logarithms(&self, value: impl Fn(&Sample) -> f64) -> Vec<f64> {
+        self.samples.iter().map(value).collect()
+    }
+}
+
+/// One of the two figures: what is counted, and the two series in it.
+struct Figure {
+    file: &'static str,
+    title: &'static str,
+    series: [(&'static str, fn(&Sample) -> f64); 2],
+}
+
+const FIGURES: [Figure; 2] = [
+    Figure {
+        file: "context-lengths",
+        title: "Tokens in a context",
+        series: [
+            ("rot", |sample| (sample.rot_context as f64).log10()),
+            ("cot", |sample| log10(&sample.cot_context)),
+        ],
+    },
+    Figure {
+        file: "problem-tokens",
+        title: "Tokens to generate for a problem",
+        series: [
+            ("unique", |sample| (sample.unique_tokens as f64).log10()),
+            ("naive", |sample| log10(&sample.naive_tokens)),
+        ],
+    },
+];
+
+pub(crate) fn run(args: &StatsArgs) -> Result<()> {
+    let cells = measure(args)?;
+    fs::create_dir_all(&args.out)
+        .with_context(|| format!("cannot make the folder '{}'", args.out.display()))?;
+    for figure in &FIGURES {
+        write(&args.out, &format!("{}.csv", figure.file), &histogram_csv(figure, &cells)?)?;
+        write(&args.out, &format!("{}.svg", figure.file), &svg(figure, &cells)?)?;
+    }
+    let summary = summary(&cells);
+    write(&args.out, "summary.csv", &summary.csv()?)?;
+    let mut out = Output::new();
+    out.write_all(summary.aligned().as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Draws the problems of all cells, with progress on standard error.
+fn measure(args: &StatsArgs) -> Result<Vec<Cell>> {
+    let cells = args.cells()?;
+    let sizes = cells.iter().map(|&(problem, size)| contexts_each(problem, size, args.seed));
+    let contexts: Vec<u64> = sizes.collect::<Result<_>>()?;
+    let bar = progress_bar(contexts.iter().map(|each| each * args.samples).sum());
+    let mut measured = Vec::with_capacity(cells.len());
+    for ((problem, size), contexts) in cells.into_iter().zip(contexts) {
+        let start = Instant::now();
+        bar.set_message(format!("{}-{size}", problem.name()));
+        let samples = sample(problem, size, args.seed, args.samples, || bar.inc(contexts))
+            .map_err(as_failure)?;
+        let cell = Cell { problem, size, samples };
+        if !std::io::stderr().is_terminal() {
+            let seconds = start.elapsed().as_secs_f64();
+            eprintln!("{}: {} problems in {seconds:.1} s", cell.name(), args.samples);
+        }
+        measured.push(cell);
+    }
+    bar.finish_and_clear();
+    Ok(measured)
+}
+
+/// About how many contexts a problem has: what it costs, for the time left to be honest.
+fn contexts_each(problem: &'static dyn Problem, size: u32, seed: u64) -> Result<u64> {
+    let few = sample(problem, size, seed, 8, || ()).map_err(as_failure)?;
+    Ok(1 + few.iter().map(|sample| sample.unique_contexts as u64).sum::<u64>() / 8)
+}
+
+fn progress_bar(contexts: u64) -> ProgressBar {
+    let template = "{msg:12} {wide_bar} {human_pos}/{human_len} contexts, {per_sec}, {eta} left";
+    let style = ProgressStyle::with_template(template);
+    let bar = ProgressBar::new(contexts);
+    bar.enable_steady_tick(Duration::from_millis(200));
+    match style {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+fn as_failure(error: StatsError) -> anyhow::Error {
+    match error {
+        StatsError::Size(what) => WrongUsage(what).into(),
+        StatsError::Unfold(error) => error.into(),
+    }
+}
+
+fn histogram_csv(figure: &Figure, cells: &[Cell]) -> Result<String> {
+    let mut csv = "problem,size,series,from,to,count\n".to_owned();
+    for cell in cells {
+        for (name, value) in &figure.series {
+            for bin in Histogram::of_logarithms(&cell.logarithms(value)).bins() {
+                let (problem, size) = (cell.problem.name(), cell.size);
+                let (from, to, count) = (bin.from, bin.to, bin.count);
+                writeln!(csv, "{problem},{size},{name},{from:.4e},{to:.4e},{count}")?;
+            }
+        }
+    }
+    Ok(csv)
+}
+
+fn svg(figure: &Figure, cells: &[Cell]) -> Result<String> {
+    let rows: Vec<Vec<Panel>> = cells
+        .chunk_by(|one, other| one.problem.name() == other.problem.name())
+        .map(|row| row.iter().map(|cell| panel(figure, cell)).collect())
+        .collect();
+    let series = figure.series.map(|(name, _)| name);
+    figure::draw(figure.title, series, &rows).map_err(|error| anyhow!("cannot draw: {error}"))
+}
+
+fn panel(figure: &Figure, cell: &Cell) -> Panel {
+    Panel {
+        title: cell.name(),
+        series: figure.series.map(|(_, value)| Histogram::of_logarithms(&cell.logarithms(value))),
+    }
+}
+
+/// A table, for people and for programs.
+struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+fn summary(cells: &[Cell]) -> Table {
+    let header = [
+        "problem",
+        "size",
+        "rot mean",
+        "rot 95%",
+        "rot longest",
+        "cot median",
+        "cot longest",
+        "contexts",
+        "unique median",
+        "naive median",
+        "naive most",
+    ];
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    for cell in cells {
+        let sorted = |value: fn(&Sample) -> f64| {
+            let mut values = cell.logarithms(value);
+            values.sort_by(f64::total_cmp);
+            values
+        };
+        let [rot, longest, cot, unique, naive] = [
+            FIGURES[0].series[0].1,
+            |sample: &Sample| (sample.longest_context as f64).log10(),
+            FIGURES[0].series[1].1,
+            FIGURES[1].series[0].1,
+            FIGURES[1].series[1].1,
+        ]
+        .map(sorted);
+        let mean = |value: fn(&Sample) -> usize| {
+            cell.samples.iter().map(|sample| value(sample) as f64).sum::<f64>()
+                / cell.samples.len() as f64
+        };
+        rows.push(vec![
+            cell.problem.name().to_owned(),
+            cell.size.to_string(),
+            format!("{:.1}", mean(|sample| sample.rot_context)),
+            from_logarithm(quantile(&rot, 0.95)),
+            from_logarithm(quantile(&longest, 1.0)),
+            from_logarithm(quantile(&cot, 0.5)),
+            from_logarithm(quantile(&cot, 1.0)),
+            format!("{:.1}", mean(|sample| sample.unique_contexts)),
+            from_logarithm(quantile(&unique, 0.5)),
+            from_logarithm(quantile(&naive, 0.5)),
+            from_logarithm(quantile(&naive, 1.0)),
+        ]);
+    }
+    Table { rows }
+}
+
+/// The value below which the given share of sorted values lies.
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let at = (share * (sorted.len() as f64 - 1.0)).round() as usize;
+    sorted.get(at).copied().unwrap_or(0.0)
+}
+
+fn from_logarithm(log: f64) -> String {
+    if log < 6.0 {
+        return format!("{:.0}", 10f64.powf(log));
+    }
+    let exponent = log.floor();
+    format!("{:.2}e{exponent:.0}", 10f64.powf(log - exponent))
+}
+
+impl Table {
+    fn csv(&self) -> Result<String> {
+        let mut csv = String::new();
+        for row in &self.rows {
+            writeln!(csv, "{}", row.join(",").replace(' ', "_").replace('%', "pc"))?;
+        }
+        Ok(csv)
+    }
+
+    fn aligned(&self) -> String {
+        let columns = self.rows.first().map_or(0, Vec::len);
+        let widths: Vec<usize> = (0..columns)
+            .map(|column| self.rows.iter().map(|row| row[column].len()).max().unwrap_or(0))
+            .collect();
+        let line = |row: &Vec<String>| {
+            let cells: Vec<String> = row
+                .iter()
+                .zip(&widths)
+                .enumerate()
+                .map(|(column, (cell, &width))| match column {
+                    0 => format!("{cell:width$}"),
+                    _ => format!("{cell:>width$}"),
+                })
+                .collect();
+            cells.join("  ") + "\n"
+        };
+        self.rows.iter().map(line).collect()
+    }
+}
+
+/// Writes a file whole or not at all.
+fn write(folder: &Path, name: &str, content: &str) -> Result<()> {
+    let path = folder.join(name);
+    let unfinished = folder.join(format!(".{name}.unfinished"));
+    fs::write(&unfinished, content)
+        .and_then(|()| fs::rename(&unfinished, &path))
+        .with_context(|| format!("cannot write '{}'", path.display()))?;
+    eprintln!("wrote {}", path.display());
     Ok(())
 }
