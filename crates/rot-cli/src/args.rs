@@ -161,8 +161,8 @@ pub(crate) struct QuestionArgs {
     #[arg(required = true)]
     question: Vec<String>,
     /// Give up where the contexts of a question take more memory than this.
-    #[arg(long, value_name = "MIB", default_value_t = 2048)]
-    max_memory: usize,
+    #[arg(long, value_name = "MIB", default_value_t = 2048, value_parser = clap::value_parser!(u64).range(1..=4095))]
+    max_memory: u64,
 }
 
 impl QuestionArgs {
@@ -180,7 +180,7 @@ impl QuestionArgs {
 
     /// The memory limit in bytes.
     pub(crate) fn memory_limit(&self) -> usize {
-        self.max_memory.saturating_mul(1 << 20)
+        (self.max_memory as usize) << 20
     }
 }
 

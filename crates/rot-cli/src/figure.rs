@@ -19,7 +19,7 @@ pub(crate) struct Histogram {
     counts: Vec<u32>,
 }
 
-/// One bin of a histogram: values from `from` up to `to`.
+/// One bin of a histogram: values with logarithms from `from` up to `to`.
 pub(crate) struct Bin {
     pub(crate) from: f64,
     pub(crate) to: f64,
@@ -40,7 +40,7 @@ impl Histogram {
 
     /// The bins that are not empty.
     pub(crate) fn bins(&self) -> impl Iterator<Item = Bin> + '_ {
-        let edge = |bin: i32| 10f64.powf(f64::from(bin) / f64::from(BINS_PER_DECADE));
+        let edge = |bin: i32| f64::from(bin) / f64::from(BINS_PER_DECADE);
         self.counts
             .iter()
             .zip(self.first..)
@@ -50,7 +50,7 @@ impl Histogram {
 
     /// The upper edge of the last bin.
     fn end(&self) -> f64 {
-        self.bins().last().map_or(1.0, |bin| bin.to)
+        self.bins().last().map_or(0.0, |bin| bin.to)
     }
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn draw(
         let panels = body.split_evenly((rows.len().max(1), columns as usize));
         for (place, row) in rows.iter().enumerate() {
             let ends = row.iter().flat_map(|panel| panel.series.iter().map(Histogram::end));
-            let end = ends.fold(10.0, f64::max);
+            let end = ends.fold(1.0, f64::max);
             for (area, panel) in panels[place * columns as usize..].iter().zip(row) {
                 draw_panel(area, panel, end)?;
             }
@@ -114,12 +114,13 @@ fn draw_panel(
     let most = f64::from(most.unwrap_or(1).max(10)) * 1.2;
     // A bin with one problem must still be seen on a logarithmic axis.
     let least = 0.5;
+    // Lengths are drawn by their logarithms: they may be too large for a float.
     let mut chart = ChartBuilder::on(area)
         .caption(&panel.title, (FONT, 13))
         .margin(4)
         .x_label_area_size(18)
         .y_label_area_size(34)
-        .build_cartesian_2d((1.0..end).log_scale(), (least..most).log_scale())
+        .build_cartesian_2d(0.0..end, (least..most).log_scale())
         .map_err(own)?;
     chart
         .configure_mesh()
@@ -127,8 +128,8 @@ fn draw_panel(
         .x_labels(6)
         .y_labels(5)
         .label_style((FONT, 10))
-        .x_label_formatter(&|value| power(*value))
-        .y_label_formatter(&|value| power(*value))
+        .x_label_formatter(&|exponent| power_of_ten(*exponent))
+        .y_label_formatter(&|count| power_of_ten(count.log10()))
         .draw()
         .map_err(own)?;
     for (histogram, colour) in panel.series.iter().zip(COLOURS) {
@@ -141,13 +142,18 @@ fn draw_panel(
     Ok(())
 }
 
-/// `1`, `10`, `100`, then powers; nothing for what is no power of ten.
-fn power(value: f64) -> String {
-    let exponent = value.log10().round();
-    if (value / 10f64.powf(exponent) - 1.0).abs() > 1e-6 {
+/// `1`, `10`, `100`, then `1e3` and so on; nothing between the powers.
+fn power_of_ten(exponent: f64) -> String {
+    let whole = exponent.round();
+    if (exponent - whole).abs() > 1e-6 {
         return String::new();
     }
-    if exponent < 3.0 { format!("{value:.0}") } else { format!("1e{exponent:.0}") }
+    match whole as i64 {
+        0 => "1".into(),
+        1 => "10".into(),
+        2 => "100".into(),
+        whole => format!("1e{whole}"),
+    }
 }
 
 /// Drawing errors borrow from the drawing; what they say does not.
@@ -164,8 +170,7 @@ mod tests {
         let histogram = Histogram::of_logarithms(&[0.0, 0.05, 1.0, 1.0, 18.25]);
         let bins: Vec<Bin> = histogram.bins().collect();
         assert_eq!(bins.iter().map(|bin| bin.count).collect::<Vec<_>>(), [2, 2, 1]);
-        assert_eq!((bins[0].from, bins[1].from), (1.0, 10.0));
-        assert!(bins[2].from <= 10f64.powf(18.25) && 10f64.powf(18.25) < bins[2].to);
+        assert_eq!((bins[0].from, bins[1].from, bins[2].from), (0.0, 1.0, 18.2));
     }
 
     #[test]

@@ -84,8 +84,10 @@ impl Default for ThoughtGraph {
 }
 
 impl ThoughtGraph {
-    /// An empty graph that may grow to about `memory_limit` bytes.
+    /// An empty graph that may grow to about `memory_limit` bytes, at most 4 GiB.
     pub fn with_memory_limit(memory_limit: usize) -> ThoughtGraph {
+        // Spans hold 32-bit places.
+        let memory_limit = memory_limit.min(u32::MAX as usize);
         ThoughtGraph {
             tokens: Vec::new(),
             nodes: Vec::new(),
@@ -209,7 +211,8 @@ impl ThoughtGraph {
             let (problem, tail) = match step {
                 Ok(Step::Answer) => {
                     let answer = self.store_output()?;
-                    self.finish(answer);
+                    let solved = self.close(answer);
+                    self.receive(solved);
                     continue;
                 }
                 Ok(Step::Ask(problem)) => (problem, false),
@@ -226,6 +229,8 @@ impl ThoughtGraph {
                 frame.tail = tail;
             }
             if let Visit::Solved(child) = self.visit(problem)? {
+                // A procedure that never stops asking what is known opens no context.
+                self.check_memory()?;
                 self.receive(child);
             }
         }
@@ -257,54 +262,62 @@ impl ThoughtGraph {
         Ok(Visit::New(id))
     }
 
-    /// Hands a solved thought to the context that asked it, and up through tail calls.
-    fn receive(&mut self, child: ContextId) {
+    /// Hands a solved thought to the context that asked it. After a tail call that context is
+    /// solved too, and so on upwards.
+    fn receive(&mut self, mut child: ContextId) {
         let answer = self.nodes[child.index()].answer;
-        self.work.asked.push(child);
-        self.work.answers.push(Span { len: answer.len - 1, ..answer });
-        if self.work.frames.last().is_some_and(|frame| frame.tail) {
-            self.finish(answer);
+        while let Some(frame) = self.work.frames.last() {
+            let tail = frame.tail;
+            self.work.asked.push(child);
+            self.work.answers.push(Span { len: answer.len - 1, ..answer });
+            if !tail {
+                return;
+            }
+            child = self.close(answer);
         }
     }
 
-    /// Closes the context on top, and every context above it that waits for a tail call.
-    fn finish(&mut self, answer: Span) {
-        while let Some(frame) = self.work.frames.pop() {
-            let asked = &self.work.asked[frame.asked..];
-            let node = &mut self.nodes[frame.node.index()];
-            node.answer = answer;
-            node.tail = frame.tail;
-            node.thoughts = Span { start: self.thoughts.len() as u32, len: asked.len() as u32 };
-            self.thoughts.extend_from_slice(asked);
-            self.solved.push(frame.node);
-            self.work.asked.truncate(frame.asked);
-            self.work.answers.truncate(frame.asked);
-
-            let Some(parent) = self.work.frames.last() else { return };
-            self.work.asked.push(frame.node);
-            self.work.answers.push(Span { len: answer.len - 1, ..answer });
-            if !parent.tail {
-                return;
-            }
-        }
+    /// Closes the context on top with its answer.
+    fn close(&mut self, answer: Span) -> ContextId {
+        let frame = self.work.frames.pop().expect("a context that answers is open");
+        let asked = &self.work.asked[frame.asked..];
+        let node = &mut self.nodes[frame.node.index()];
+        node.answer = answer;
+        node.tail = frame.tail;
+        node.thoughts = Span { start: self.thoughts.len() as u32, len: asked.len() as u32 };
+        self.thoughts.extend_from_slice(asked);
+        self.solved.push(frame.node);
+        self.work.asked.truncate(frame.asked);
+        self.work.answers.truncate(frame.asked);
+        frame.node
     }
 
     /// Appends `work.out` to the arena.
     fn store_output(&mut self) -> Result<Span, UnfoldError> {
+        self.check_memory()?;
         let out = &self.work.out;
-        if self.memory() + out.len() > self.memory_limit {
-            return Err(UnfoldError::Memory { limit: self.memory_limit, contexts: self.len() });
-        }
         let span = Span { start: self.tokens.len() as u32, len: out.len() as u32 };
         self.tokens.extend_from_slice(out);
         Ok(span)
     }
 
-    /// About how many bytes the graph takes.
+    fn check_memory(&self) -> Result<(), UnfoldError> {
+        if self.memory() + self.work.out.len() > self.memory_limit {
+            return Err(UnfoldError::Memory { limit: self.memory_limit, contexts: self.len() });
+        }
+        Ok(())
+    }
+
+    /// About how many bytes the graph takes, and the contexts that wait.
     fn memory(&self) -> usize {
-        // A node, its place in the index and in `solved`, and the thought that asks it.
+        // A node, with its place in the index and in `solved`.
         const CONTEXT: usize = size_of::<Node>() + 16;
-        self.tokens.len() + self.nodes.len() * CONTEXT + self.thoughts.len() * 4
+        const ASKED: usize = size_of::<ContextId>() + size_of::<Span>();
+        self.tokens.len()
+            + self.nodes.len() * CONTEXT
+            + self.thoughts.len() * size_of::<ContextId>()
+            + self.work.frames.len() * size_of::<Frame>()
+            + self.work.asked.len() * ASKED
     }
 
     fn class_of(&mut self, name: &'static str) -> Result<u8, UnfoldError> {
@@ -366,4 +379,154 @@ pub enum UnfoldError {
     /// More than 256 kinds of problem in one graph.
     #[error("one graph holds at most 256 kinds of problem")]
     Classes,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Done, Fault, Form, Pause, SampleRng, Sampling, Text, parse_tokens};
+
+    type Think = for<'a> fn(&'a [Token], &mut Thoughts<'a>) -> Result<Done, Pause>;
+
+    /// A problem that is nothing but a procedure.
+    struct Script(Think);
+
+    impl Problem for Script {
+        fn name(&self) -> &'static str {
+            "script"
+        }
+        fn form(&self) -> Form {
+            Form::Prefix { head: Token::AT, separator: Token::COMMA }
+        }
+        fn unit(&self) -> &'static str {
+            "digits"
+        }
+        fn tokens(&self) -> &'static [Token] {
+            &[]
+        }
+        fn check(&self, _: &[Token]) -> Result<(), Fault> {
+            Ok(())
+        }
+        fn think<'a>(&self, body: &'a [Token], t: &mut Thoughts<'a>) -> Result<Done, Pause> {
+            (self.0)(body, t)
+        }
+        fn sample(&self, _: u32, _: Sampling, _: &mut SampleRng, _: &mut Vec<Token>) {}
+    }
+
+    fn unfold(
+        graph: &mut ThoughtGraph,
+        problem: &'static Script,
+        question: &str,
+    ) -> Result<ContextId, UnfoldError> {
+        graph.unfold(problem, &parse_tokens(question).unwrap())
+    }
+
+    /// Asks for the digits without the last until none is left; each answer is one digit longer.
+    static COUNTDOWN: Script = Script(|body, t| match body.split_last() {
+        None => t.answer(&[]),
+        Some((last, rest)) => {
+            let below = t.ask(&COUNTDOWN, &[rest])?;
+            t.answer(&[below, &[*last]])
+        }
+    });
+
+    /// The same as a chain of tail calls.
+    static TAIL: Script = Script(|body, t| match body.split_last() {
+        None => t.answer(&[&[Token::D7]]),
+        Some((_, rest)) => t.tail(&TAIL, &[rest]),
+    });
+
+    #[test]
+    fn ids_follow_the_first_visit_and_solved_order_the_answers() {
+        let mut graph = ThoughtGraph::default();
+        let root = unfold(&mut graph, &COUNTDOWN, "<GO>12=").unwrap();
+        let questions: Vec<String> =
+            graph.contexts().map(|id| Text(graph.question(id)).to_string()).collect();
+        assert_eq!(questions, ["<GO>12=", "<GO>1=", "<GO>="]);
+        assert_eq!(graph.solved_order(), [ContextId(2), ContextId(1), ContextId(0)]);
+        assert_eq!(Text(graph.answer(root)).to_string(), "12<STOP>");
+        assert_eq!(graph.class(root), "script");
+    }
+
+    #[test]
+    fn a_question_is_solved_once_for_all_problems() {
+        let mut graph = ThoughtGraph::default();
+        let long = unfold(&mut graph, &COUNTDOWN, "<GO>123=").unwrap();
+        let other = unfold(&mut graph, &COUNTDOWN, "<GO>129=").unwrap();
+        let again = unfold(&mut graph, &COUNTDOWN, "<GO>123=").unwrap();
+        assert_eq!((long, other, graph.len()), (again, ContextId(4), 5));
+        let costs = crate::CostCounter::new(&graph).costs(other);
+        assert_eq!(costs.unique_contexts, 4);
+    }
+
+    #[test]
+    fn a_tail_context_takes_the_answer_of_its_thought() {
+        let mut graph = ThoughtGraph::default();
+        let root = unfold(&mut graph, &TAIL, "<GO>00=").unwrap();
+        let mut context = crate::Context::default();
+        graph.write_rot(root, &mut context);
+        assert_eq!(Text(&context.x).to_string(), "<GO>00=<TAIL>0=<THINK>");
+        assert_eq!(Text(&context.y).to_string(), "<PAD><PAD><PAD><PAD><TAIL>0=<THINK>");
+        assert_eq!(Text(graph.answer(root)).to_string(), "7<STOP>");
+        let mut cot = crate::Context::default();
+        assert!(graph.write_cot(root, 11, &mut cot));
+        assert_eq!(Text(&cot.x).to_string(), "<GO>00=<TAIL>0=<TAIL>=7<STOP>");
+        assert!(!graph.write_cot(root, 10, &mut cot));
+        assert_eq!(cot.len(), 11);
+    }
+
+    #[test]
+    fn depth_costs_no_stack() {
+        for problem in [&COUNTDOWN, &TAIL] {
+            let mut graph = ThoughtGraph::default();
+            let question = format!("<GO>{}=", "1".repeat(20_000));
+            let root = unfold(&mut graph, problem, &question).unwrap();
+            assert_eq!(graph.len(), 20_001);
+            assert_eq!(crate::CostCounter::new(&graph).costs(root).unique_contexts, 20_001);
+        }
+    }
+
+    #[test]
+    fn a_circle_is_reported() {
+        static EVEN: Script = Script(|_, t| t.tail(&ODD, &[&[Token::D1]]));
+        static ODD: Script = Script(|_, t| t.tail(&EVEN, &[&[Token::D2]]));
+        let error = unfold(&mut ThoughtGraph::default(), &EVEN, "<GO>2=").unwrap_err();
+        assert_eq!(error, UnfoldError::Cycle { question: "<GO>2=".into() });
+    }
+
+    #[test]
+    fn endless_procedures_meet_the_memory_limit() {
+        static MORE: Script = Script(|body, t| t.tail(&MORE, &[body, &[Token::D1]]));
+        static SAME: Script = Script(|body, t| {
+            while !body.is_empty() {
+                t.ask(&SAME, &[])?;
+            }
+            t.answer(&[])
+        });
+        for problem in [&MORE, &SAME] {
+            let mut graph = ThoughtGraph::with_memory_limit(1 << 18);
+            let error = unfold(&mut graph, problem, "<GO>1=").unwrap_err();
+            assert!(matches!(error, UnfoldError::Memory { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn after_an_error_the_graph_is_as_before() {
+        static FAILS: Script = Script(|body, t| match body {
+            [Token::D0] => Err(Pause::Lost("no way")),
+            [] => t.answer(&[]),
+            [_, rest @ ..] => {
+                t.ask(&FAILS, &[])?;
+                t.ask(&FAILS, &[rest])?;
+                t.answer(&[])
+            }
+        });
+        let mut graph = ThoughtGraph::default();
+        unfold(&mut graph, &FAILS, "<GO>3=").unwrap();
+        let error = unfold(&mut graph, &FAILS, "<GO>1230=").unwrap_err();
+        assert_eq!(error.to_string(), "'script' cannot go on with '<GO>0=': no way");
+        assert_eq!(graph.len(), 2);
+        let root = unfold(&mut graph, &FAILS, "<GO>123=").unwrap();
+        assert_eq!((graph.len(), graph.class(root)), (4, "script"));
+    }
 }

@@ -100,12 +100,12 @@ impl Problem for Knapsack {
 
     /// Values and weights from 1 to 99; a capacity that holds the lightest item and at most all.
     fn sample(&self, size: u32, _: Sampling, rng: &mut SampleRng, body: &mut Vec<Token>) {
-        let items: Vec<[usize; 2]> = (0..size).map(|_| [upto_99(rng), upto_99(rng)]).collect();
-        let total: usize = items.iter().map(|[_, weight]| weight).sum();
+        let items: Vec<[u64; 2]> = (0..size).map(|_| [upto_99(rng), upto_99(rng)]).collect();
+        let total: u64 = items.iter().map(|[_, weight]| weight).sum();
         let lightest = items.iter().map(|&[_, weight]| weight).min().unwrap_or(total);
-        let capacity = rng.random_range(lightest as u64..=total as u64) as usize;
+        let capacity = rng.random_range(lightest..=total);
         body.push(Token::KNAPSACK);
-        let item = |&[value, weight]: &[usize; 2]| {
+        let item = |&[value, weight]: &[u64; 2]| {
             [&Decimal::new(value), AMPERSAND, &Decimal::new(weight)].concat()
         };
         push_list(items.iter().map(item), Token::COMMA, body);

@@ -60,7 +60,7 @@ impl Problem for Lcs {
         let (r_rest, r_last) = right.split_at(right.len() - 1);
         if t.ask(&Equal, &[EQUAL, l_last, COMMA, r_last])? == [Token::TRUE] {
             let (rest, _) = split(t.ask(&Lcs, &[l_rest, LCS, r_rest])?, Token::SEMICOLON)?;
-            return t.answer(&[rest, l_last, SEMICOLON, &Decimal::new(rest.len() + 1)]);
+            return t.answer(&[rest, l_last, SEMICOLON, &Decimal::new(rest.len() as u64 + 1)]);
         }
 
         let without_left = t.ask(&Lcs, &[l_rest, LCS, right])?;

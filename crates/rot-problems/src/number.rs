@@ -42,9 +42,9 @@ pub(crate) fn lead(number: &[Token]) -> &[Token] {
 }
 
 /// The value of a number of one digit.
-pub(crate) fn digit(number: &[Token]) -> Result<usize, Pause> {
+pub(crate) fn digit(number: &[Token]) -> Result<u64, Pause> {
     match number {
-        [digit] => digit.as_digit().map(usize::from).ok_or(Pause::Lost("a digit is missing")),
+        [digit] => digit.as_digit().map(u64::from).ok_or(Pause::Lost("a digit is missing")),
         _ => Err(Pause::Lost("a number should have one digit")),
     }
 }
@@ -61,7 +61,7 @@ pub(crate) struct Decimal {
 }
 
 impl Decimal {
-    pub(crate) fn new(mut value: usize) -> Decimal {
+    pub(crate) fn new(mut value: u64) -> Decimal {
         let mut digits = [Token::D0; 20];
         let mut start = digits.len();
         loop {
@@ -181,7 +181,7 @@ mod tests {
     fn values_become_digits() {
         assert_eq!(&*Decimal::new(0), ZERO);
         assert_eq!(&*Decimal::new(18_446), &tokens("18446")[..]);
-        assert_eq!(Decimal::new(usize::MAX).len(), 20);
+        assert_eq!(Decimal::new(u64::MAX).len(), 20);
     }
 
     #[test]

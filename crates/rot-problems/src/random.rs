@@ -21,8 +21,8 @@ pub(crate) fn push_digits(count: u32, rng: &mut SampleRng, out: &mut Vec<Token>)
 }
 
 /// From 1 to 99, all equally likely.
-pub(crate) fn upto_99(rng: &mut SampleRng) -> usize {
-    rng.random_range(1..=99u32) as usize
+pub(crate) fn upto_99(rng: &mut SampleRng) -> u64 {
+    rng.random_range(1..=99)
 }
 
 /// Adds items with a separator between them.
@@ -119,11 +119,11 @@ fn log_uniform(bound: &[Token], high: f64, offset: f64, rng: &mut SampleRng) -> 
 fn floor_exp(r: f64, offset: f64, rng: &mut SampleRng) -> Vec<Token> {
     const KNOWN: u32 = 10;
     if r < f64::from(KNOWN) * std::f64::consts::LN_10 {
-        return Decimal::new((libm::exp(r) - offset).max(0.0) as usize).to_vec();
+        return Decimal::new((libm::exp(r) - offset).max(0.0) as u64).to_vec();
     }
     let length = (r / std::f64::consts::LN_10).floor();
     let first = libm::exp(r - (length - f64::from(KNOWN - 1)) * std::f64::consts::LN_10);
-    let mut number = Decimal::new(first as usize).to_vec();
+    let mut number = Decimal::new(first as u64).to_vec();
     push_digits(length as u32 - (KNOWN - 1), rng, &mut number);
     number
 }

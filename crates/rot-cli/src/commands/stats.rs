@@ -128,8 +128,8 @@ fn histogram_csv(figure: &Figure, cells: &[Cell]) -> Result<String> {
         for (name, value) in &figure.series {
             for bin in Histogram::of_logarithms(&cell.logarithms(value)).bins() {
                 let (problem, size) = (cell.problem.name(), cell.size);
-                let (from, to, count) = (bin.from, bin.to, bin.count);
-                writeln!(csv, "{problem},{size},{name},{from:.4e},{to:.4e},{count}")?;
+                let (from, to) = (scientific(bin.from, 4), scientific(bin.to, 4));
+                writeln!(csv, "{problem},{size},{name},{from},{to},{}", bin.count)?;
             }
         }
     }
@@ -217,8 +217,13 @@ fn from_logarithm(log: f64) -> String {
     if log < 6.0 {
         return format!("{:.0}", 10f64.powf(log));
     }
+    scientific(log, 2)
+}
+
+/// A number of any size from its logarithm: `1.26e18`.
+fn scientific(log: f64, decimals: usize) -> String {
     let exponent = log.floor();
-    format!("{:.2}e{exponent:.0}", 10f64.powf(log - exponent))
+    format!("{:.decimals$}e{exponent:.0}", 10f64.powf(log - exponent))
 }
 
 impl Table {
