@@ -167,7 +167,7 @@ pub(crate) struct QuestionArgs {
 
 impl QuestionArgs {
     /// Whether questions come from standard input.
-    pub(crate) fn from_input(&self) -> bool {
+    pub(crate) fn is_input(&self) -> bool {
         self.question == ["-"]
     }
 

@@ -25,9 +25,9 @@ mod lines;
 mod lps;
 mod mcm;
 mod mul;
-mod number;
+pub mod number;
 pub mod own;
-mod random;
+pub mod random;
 mod read;
 mod sort;
 pub mod stats;
@@ -65,3 +65,8 @@ pub static PROBLEMS: &[&dyn Problem] = &[
     &TernaryMul,
     &Merge,
 ];
+
+/// Compiles and runs the worked example.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/adding-a-problem.md")]
+struct AddingAProblem;

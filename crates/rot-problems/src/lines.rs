@@ -29,7 +29,7 @@ impl<R: BufRead> Lines<R> {
             self.reader.skip_until(b'\n')?;
             self.buffer.truncate(1 << 10);
             return Ok(Some(Err(LineError {
-                start: String::from_utf8_lossy(&self.buffer).into(),
+                start: String::from_utf8_lossy(&self.buffer),
                 what: format!("the line is longer than {} MiB", LONGEST_LINE >> 20),
             })));
         }

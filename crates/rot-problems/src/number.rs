@@ -7,12 +7,15 @@ use std::ops::{Deref, Range};
 
 use rot_core::{Fault, Pause, Token};
 
-pub(crate) const ZERO: &[Token] = &[Token::D0];
-pub(crate) const ONE: &[Token] = &[Token::D1];
-pub(crate) const TWO: &[Token] = &[Token::D2];
+/// The number 0.
+pub const ZERO: &[Token] = &[Token::D0];
+/// The number 1.
+pub const ONE: &[Token] = &[Token::D1];
+/// The number 2.
+pub const TWO: &[Token] = &[Token::D2];
 
 /// A number without its last digit, and that digit: `n / 10` and `n % 10`.
-pub(crate) fn split_last(number: &[Token]) -> Result<(&[Token], &[Token]), Pause> {
+pub fn split_last(number: &[Token]) -> Result<(&[Token], &[Token]), Pause> {
     match number.split_at(number.len().saturating_sub(1)) {
         (_, []) => Err(Pause::Lost("a number is missing")),
         ([], last) => Ok((ZERO, last)),
@@ -21,7 +24,7 @@ pub(crate) fn split_last(number: &[Token]) -> Result<(&[Token], &[Token]), Pause
 }
 
 /// The first digit, and what follows as a number: leading zeros vanish.
-pub(crate) fn split_first(number: &[Token]) -> Result<(&[Token], &[Token]), Pause> {
+pub fn split_first(number: &[Token]) -> Result<(&[Token], &[Token]), Pause> {
     match number.split_at(number.len().min(1)) {
         ([], _) => Err(Pause::Lost("a number is missing")),
         (first, []) => Ok((first, ZERO)),
@@ -32,17 +35,18 @@ pub(crate) fn split_first(number: &[Token]) -> Result<(&[Token], &[Token]), Paus
     }
 }
 
-pub(crate) fn is_zero(number: &[Token]) -> bool {
+/// Whether a number is 0.
+pub fn is_zero(number: &[Token]) -> bool {
     number == ZERO
 }
 
 /// The digits to put before others: none where the number is zero.
-pub(crate) fn lead(number: &[Token]) -> &[Token] {
+pub fn lead(number: &[Token]) -> &[Token] {
     if is_zero(number) { &[] } else { number }
 }
 
 /// The value of a number of one digit.
-pub(crate) fn digit(number: &[Token]) -> Result<u64, Pause> {
+pub fn digit(number: &[Token]) -> Result<u64, Pause> {
     match number {
         [digit] => digit.as_digit().map(u64::from).ok_or(Pause::Lost("a digit is missing")),
         _ => Err(Pause::Lost("a number should have one digit")),
@@ -50,18 +54,19 @@ pub(crate) fn digit(number: &[Token]) -> Result<u64, Pause> {
 }
 
 /// Which of two numbers is larger.
-pub(crate) fn compare(left: &[Token], right: &[Token]) -> Ordering {
+pub fn compare(left: &[Token], right: &[Token]) -> Ordering {
     left.len().cmp(&right.len()).then_with(|| left.cmp(right))
 }
 
 /// A number made from a value.
-pub(crate) struct Decimal {
+pub struct Decimal {
     digits: [Token; 20],
     start: usize,
 }
 
 impl Decimal {
-    pub(crate) fn new(mut value: u64) -> Decimal {
+    /// The digits of a value.
+    pub fn new(mut value: u64) -> Decimal {
         let mut digits = [Token::D0; 20];
         let mut start = digits.len();
         loop {
@@ -84,18 +89,18 @@ impl Deref for Decimal {
 }
 
 /// What stands before and behind the first `mark`.
-pub(crate) fn split(tokens: &[Token], mark: Token) -> Result<(&[Token], &[Token]), Pause> {
+pub fn split(tokens: &[Token], mark: Token) -> Result<(&[Token], &[Token]), Pause> {
     split_if(tokens, mark).ok_or(Pause::Lost("a separator is missing"))
 }
 
 /// What stands before and behind the first `mark`, if there is one.
-pub(crate) fn split_if(tokens: &[Token], mark: Token) -> Option<(&[Token], &[Token])> {
+pub fn split_if(tokens: &[Token], mark: Token) -> Option<(&[Token], &[Token])> {
     let at = tokens.iter().position(|&token| token == mark)?;
     Some((&tokens[..at], &tokens[at + 1..]))
 }
 
 /// The places of the parts of `body[range]` between the marks.
-pub(crate) fn parts(body: &[Token], range: Range<usize>, mark: Token) -> Vec<Range<usize>> {
+pub fn parts(body: &[Token], range: Range<usize>, mark: Token) -> Vec<Range<usize>> {
     let mut parts = Vec::new();
     let mut start = range.start;
     for at in range.clone() {
@@ -109,7 +114,7 @@ pub(crate) fn parts(body: &[Token], range: Range<usize>, mark: Token) -> Vec<Ran
 }
 
 /// Checks that `body[range]` is a number.
-pub(crate) fn check_number(body: &[Token], range: Range<usize>) -> Result<(), Fault> {
+pub fn check_number(body: &[Token], range: Range<usize>) -> Result<(), Fault> {
     check_digits(body, range.clone())?;
     if range.is_empty() {
         return Err(Fault::new(range.start, "a number is missing here"));
@@ -121,7 +126,7 @@ pub(crate) fn check_number(body: &[Token], range: Range<usize>) -> Result<(), Fa
 }
 
 /// Checks that `body[range]` is made of digits.
-pub(crate) fn check_digits(body: &[Token], range: Range<usize>) -> Result<(), Fault> {
+pub fn check_digits(body: &[Token], range: Range<usize>) -> Result<(), Fault> {
     match range.clone().find(|&at| !body[at].is_digit()) {
         Some(at) => Err(Fault::new(at, format!("expected a digit, not '{}'", body[at]))),
         None => Ok(()),
@@ -129,7 +134,7 @@ pub(crate) fn check_digits(body: &[Token], range: Range<usize>) -> Result<(), Fa
 }
 
 /// Checks a body that is numbers with a mark between them, and gives the places of the numbers.
-pub(crate) fn check_numbers(
+pub fn check_numbers(
     body: &[Token],
     range: Range<usize>,
     mark: Token,
@@ -140,7 +145,7 @@ pub(crate) fn check_numbers(
 }
 
 /// Checks a body that is `operands` numbers with an operator between them.
-pub(crate) fn check_infix(
+pub fn check_infix(
     body: &[Token],
     operator: Token,
     operands: usize,

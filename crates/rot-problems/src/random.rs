@@ -16,21 +16,17 @@ const OPERAND_OFFSET: f64 = 3.0;
 const TERM_OFFSET: f64 = 5.0;
 
 /// Adds digits, each uniform.
-pub(crate) fn push_digits(count: u32, rng: &mut SampleRng, out: &mut Vec<Token>) {
+pub fn push_digits(count: u32, rng: &mut SampleRng, out: &mut Vec<Token>) {
     out.extend((0..count).map(|_| Token::digit(rng.random_range(0..10))));
 }
 
 /// From 1 to 99, all equally likely.
-pub(crate) fn upto_99(rng: &mut SampleRng) -> u64 {
+pub fn upto_99(rng: &mut SampleRng) -> u64 {
     rng.random_range(1..=99)
 }
 
 /// Adds items with a separator between them.
-pub(crate) fn push_list(
-    items: impl Iterator<Item = Vec<Token>>,
-    separator: Token,
-    out: &mut Vec<Token>,
-) {
+pub fn push_list(items: impl Iterator<Item = Vec<Token>>, separator: Token, out: &mut Vec<Token>) {
     for (place, item) in items.enumerate() {
         if place > 0 {
             out.push(separator);
@@ -40,12 +36,12 @@ pub(crate) fn push_list(
 }
 
 /// A number of at most `size` digits.
-pub(crate) fn operand(size: u32, sampling: Sampling, rng: &mut SampleRng) -> Vec<Token> {
+pub fn operand(size: u32, sampling: Sampling, rng: &mut SampleRng) -> Vec<Token> {
     below(&power_of_ten(size), sampling, rng)
 }
 
 /// A number below `bound`, which is not zero.
-pub(crate) fn below(bound: &[Token], sampling: Sampling, rng: &mut SampleRng) -> Vec<Token> {
+pub fn below(bound: &[Token], sampling: Sampling, rng: &mut SampleRng) -> Vec<Token> {
     match sampling {
         Sampling::Paper => {
             log_uniform(bound, log_with_offset(log(bound), OPERAND_OFFSET), OPERAND_OFFSET, rng)
@@ -56,7 +52,7 @@ pub(crate) fn below(bound: &[Token], sampling: Sampling, rng: &mut SampleRng) ->
 
 /// A number below `10^size / divisor`. That bound is not a whole number: the largest quotient is
 /// as much rarer as the bound leaves of it.
-pub(crate) fn quotient(
+pub fn quotient(
     size: u32,
     divisor: &[Token],
     sampling: Sampling,
@@ -75,7 +71,7 @@ pub(crate) fn quotient(
 }
 
 /// A term of a list to sort: below 1000.
-pub(crate) fn term(sampling: Sampling, rng: &mut SampleRng) -> Vec<Token> {
+pub fn term(sampling: Sampling, rng: &mut SampleRng) -> Vec<Token> {
     let bound = power_of_ten(3);
     match sampling {
         Sampling::Paper => {
@@ -152,12 +148,12 @@ fn unit(rng: &mut SampleRng) -> f64 {
 }
 
 /// The value of a number.
-pub(crate) fn to_big(number: &[Token]) -> UBig {
+pub fn to_big(number: &[Token]) -> UBig {
     let text: String = number.iter().map(|digit| digit.text()).collect();
     UBig::from_str_radix(&text, 10).unwrap_or_default()
 }
 
 /// The digits of a value.
-pub(crate) fn from_big(value: &UBig) -> Vec<Token> {
+pub fn from_big(value: &UBig) -> Vec<Token> {
     value.to_string().bytes().map(|digit| Token::digit(digit - b'0')).collect()
 }

@@ -1,6 +1,8 @@
 //! Agreement with `data/contexts.jsonl`, which was made with the authors' own code: every context,
 //! target, CoT, WT, counter and hash.
 
+#![expect(clippy::unwrap_used, reason = "a broken fixture must stop the test")]
+
 use rot_core::{Context, CostCounter, Text, ThoughtGraph};
 use rot_problems::read;
 use serde_json::Value;

@@ -17,7 +17,7 @@ use crate::tree;
 pub(crate) fn run(args: &ContextsArgs) -> Result<()> {
     let mut out = Output::new();
     let mut graph = ThoughtGraph::with_memory_limit(args.question.memory_limit());
-    if !args.question.from_input() {
+    if !args.question.is_input() {
         let question = args.question.read()?;
         show(&question, &mut graph, args, &mut out)?;
         out.flush()?;

@@ -33,11 +33,14 @@ impl Cell {
     }
 }
 
-/// One of the two figures: what is counted, and the two series in it.
+/// What is counted, as a decimal logarithm.
+type Measure = fn(&Sample) -> f64;
+
+/// One of the two figures: what it shows, and the two series in it.
 struct Figure {
     file: &'static str,
     title: &'static str,
-    series: [(&'static str, fn(&Sample) -> f64); 2],
+    series: [(&'static str, Measure); 2],
 }
 
 const FIGURES: [Figure; 2] = [
@@ -173,7 +176,7 @@ fn summary(cells: &[Cell]) -> Table {
     ];
     let mut rows = vec![header.map(str::to_owned).to_vec()];
     for cell in cells {
-        let sorted = |value: fn(&Sample) -> f64| {
+        let sorted = |value: Measure| {
             let mut values = cell.logarithms(value);
             values.sort_by(f64::total_cmp);
             values
