@@ -116,7 +116,7 @@ pub(crate) struct SampleArgs {
 #[command(after_help = "\
 Examples:
   rot stats mul div --sizes 4,8 --samples 1000 --out lengths
-  rot stats                   all nine problems at all sizes of the paper")]
+  rot stats    # all nine problems at all sizes of the paper")]
 pub(crate) struct StatsArgs {
     /// The problems; all nine of the paper if there is none.
     #[arg(value_name = "PROBLEM", value_parser = problem_names())]

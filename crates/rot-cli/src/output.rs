@@ -103,6 +103,14 @@ pub(crate) fn grouped(number: impl Display) -> String {
     grouped
 }
 
+/// A number of things: `1 context`, `1,089 tokens`.
+pub(crate) fn counted(number: impl Display, thing: &str) -> String {
+    match grouped(number).as_str() {
+        "1" => format!("1 {thing}"),
+        number => format!("{number} {thing}s"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,5 +121,7 @@ mod tests {
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1_234_567), "1,234,567");
         assert_eq!(grouped("1".repeat(40)), "1.111e39");
+        assert_eq!(counted(1, "context"), "1 context");
+        assert_eq!(counted(1000, "token"), "1,000 tokens");
     }
 }

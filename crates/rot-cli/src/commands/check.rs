@@ -8,7 +8,7 @@ use rot_problems::own::{Report, check};
 
 use crate::AlreadyReported;
 use crate::args::CheckArgs;
-use crate::output::{Output, grouped};
+use crate::output::{Output, counted, grouped};
 
 pub(crate) fn run(args: &CheckArgs) -> Result<()> {
     let name = args.file.display();
@@ -41,16 +41,15 @@ fn print(report: &Report, name: &str, out: &mut Output) -> Result<()> {
     }
     writeln!(
         out,
-        "{}: {} contexts, {} problems, longest context {}, {} tokens in the vocabulary: {}",
+        "{}: {}, {}, longest context {}, {} in the vocabulary: {}",
         match report.findings.len() {
             0 => "good".to_owned(),
-            1 => "1 finding".to_owned(),
-            count => format!("{} findings", grouped(count)),
+            count => counted(count, "finding"),
         },
-        grouped(report.contexts),
-        grouped(report.problems),
+        counted(report.contexts, "context"),
+        counted(report.problems, "problem"),
         grouped(report.longest_context),
-        report.vocabulary_size,
+        counted(report.vocabulary_size, "token"),
         report.vocabulary
     )?;
     Ok(())

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::AlreadyReported;
 use crate::args::ContextsArgs;
-use crate::output::{Output, Role, grouped};
+use crate::output::{Output, Role, counted, grouped};
 use crate::tree;
 
 pub(crate) fn run(args: &ContextsArgs) -> Result<()> {
@@ -113,12 +113,11 @@ fn headline(
 ) -> Result<()> {
     let costs = CostCounter::new(graph).costs(root);
     let line = format!(
-        "{}: {} contexts ({} without a cache), {} tokens to generate ({} without), longest {}, \
-         CoT {}",
+        "{}: {} ({} without a cache), {} to generate ({} without), longest {}, CoT {}",
         question.problem.name(),
-        grouped(costs.unique_contexts),
+        counted(costs.unique_contexts, "context"),
         grouped(&costs.naive_contexts),
-        grouped(costs.unique_tokens),
+        counted(costs.unique_tokens, "token"),
         grouped(&costs.naive_tokens),
         grouped(costs.longest_context),
         grouped(&costs.cot_context)

@@ -7,7 +7,7 @@ use rot_core::{ContextId, CostCounter, Costs, Text, ThoughtGraph, Token};
 use serde_json::json;
 
 use crate::args::SolveArgs;
-use crate::output::{Output, Role, grouped};
+use crate::output::{Output, Role, counted, grouped};
 use crate::tree;
 
 /// Who answers. There is no trained model: the label says so wherever an answer is printed.
@@ -74,10 +74,9 @@ fn equation(graph: &ThoughtGraph, id: ContextId, out: &mut Output) -> Result<()>
 
 fn statistics(costs: &Costs, out: &mut Output) -> Result<()> {
     let line = format!(
-        "{MODEL}, no trained model: {} contexts, {} tokens generated, longest context {}; \
-         CoT: one context of {}",
-        grouped(costs.unique_contexts),
-        grouped(costs.unique_tokens),
+        "{MODEL}, no trained model: {}, {} generated, longest context {}; CoT: one context of {}",
+        counted(costs.unique_contexts, "context"),
+        counted(costs.unique_tokens, "token"),
         grouped(costs.longest_context),
         grouped(&costs.cot_context)
     );
