@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
-use rot_core::{Paradigm, Problem, Sampling};
+use rot_core::{DEFAULT_MEMORY_LIMIT, Paradigm, Problem, Sampling};
 use rot_problems::{PROBLEMS, Question, problem_named, read};
 
 use crate::WrongUsage;
@@ -71,7 +71,7 @@ pub(crate) struct ContextsArgs {
     #[command(flatten)]
     pub(crate) question: QuestionArgs,
     /// One context for each question (rot), all steps in one (cot), or the answer alone (wt).
-    #[arg(long, value_name = "PARADIGM", default_value_t = Paradigm::Rot)]
+    #[arg(long, value_name = "rot|cot|wt", default_value_t = Paradigm::Rot)]
     pub(crate) paradigm: Paradigm,
     /// Show under each context what the model has to say.
     #[arg(long)]
@@ -161,8 +161,8 @@ pub(crate) struct QuestionArgs {
     #[arg(required = true)]
     question: Vec<String>,
     /// Give up where the contexts of a question take more memory than this.
-    #[arg(long, value_name = "MIB", default_value_t = 2048, value_parser = clap::value_parser!(u64).range(1..=4095))]
-    max_memory: u64,
+    #[arg(long, value_name = "MIB", default_value_t = DEFAULT_MEMORY_LIMIT >> 20)]
+    max_memory: usize,
 }
 
 impl QuestionArgs {
@@ -180,7 +180,7 @@ impl QuestionArgs {
 
     /// The memory limit in bytes.
     pub(crate) fn memory_limit(&self) -> usize {
-        (self.max_memory as usize) << 20
+        self.max_memory.saturating_mul(1 << 20)
     }
 }
 

@@ -155,11 +155,6 @@ impl ThoughtGraph {
         // Contexts that are being written, each with the number of thoughts behind it.
         let mut open = vec![(id, 0)];
         while let Some((context, done)) = open.last_mut() {
-            if out.len() - start > most {
-                out.x.truncate(start);
-                out.y.truncate(start);
-                return false;
-            }
             if let Some(thought) = self.thoughts(*context).nth(*done) {
                 *done += 1;
                 let question = self.question(thought.context);
@@ -173,12 +168,12 @@ impl ThoughtGraph {
                 }
                 open.pop();
             }
+            if out.len() - start > most {
+                out.x.truncate(start);
+                out.y.truncate(start);
+                return false;
+            }
         }
-        let fits = out.len() - start <= most;
-        if !fits {
-            out.x.truncate(start);
-            out.y.truncate(start);
-        }
-        fits
+        true
     }
 }

@@ -38,7 +38,8 @@ struct Node {
     question: Span,
     /// With its `<STOP>`; empty while the context is not solved.
     answer: Span,
-    thoughts: Span,
+    /// Where its thoughts begin, and how many there are.
+    thoughts: (u32, u32),
     class: u8,
     tail: bool,
 }
@@ -75,7 +76,9 @@ pub struct ThoughtGraph {
 }
 
 /// The memory a graph may take unless told otherwise.
-pub const DEFAULT_MEMORY_LIMIT: usize = 2 << 30;
+///
+/// Enough to multiply two numbers of a thousand digits, which takes half of it.
+pub const DEFAULT_MEMORY_LIMIT: usize = 8 << 30;
 
 impl Default for ThoughtGraph {
     fn default() -> Self {
@@ -84,10 +87,8 @@ impl Default for ThoughtGraph {
 }
 
 impl ThoughtGraph {
-    /// An empty graph that may grow to about `memory_limit` bytes, at most 4 GiB.
+    /// An empty graph that may grow to about `memory_limit` bytes.
     pub fn with_memory_limit(memory_limit: usize) -> ThoughtGraph {
-        // Spans hold 32-bit places.
-        let memory_limit = memory_limit.min(u32::MAX as usize);
         ThoughtGraph {
             tokens: Vec::new(),
             nodes: Vec::new(),
@@ -110,12 +111,16 @@ impl ThoughtGraph {
     }
 
     /// Adds the contexts of one problem that are not there yet. The question is whole, from `<GO>`
-    /// to `=`, and has passed the problem's check. After an error the graph is as it was before.
+    /// to `=`; one that has passed the problem's check has an answer. After an error the graph is
+    /// as it was before.
     pub fn unfold(
         &mut self,
         problem: &'static dyn Problem,
         question: &[Token],
     ) -> Result<ContextId, UnfoldError> {
+        if !matches!(question, [Token::GO, .., Token::EQUALS]) {
+            return Err(UnfoldError::Question { question: Excerpt(question).to_string() });
+        }
         let before = (self.tokens.len(), self.nodes.len(), self.thoughts.len(), self.solved.len());
         self.work.out.clear();
         self.work.out.extend_from_slice(question);
@@ -170,7 +175,8 @@ impl ThoughtGraph {
     /// The thoughts, in the order they are asked.
     pub fn thoughts(&self, id: ContextId) -> impl ExactSizeIterator<Item = Thought> + '_ {
         let node = &self.nodes[id.index()];
-        let asked = &self.thoughts[node.thoughts.start as usize..][..node.thoughts.len as usize];
+        let (start, count) = node.thoughts;
+        let asked = &self.thoughts[start as usize..][..count as usize];
         let last = asked.len().wrapping_sub(1);
         let tail = node.tail;
         asked
@@ -253,8 +259,8 @@ impl ThoughtGraph {
         let id = ContextId(self.nodes.len() as u32);
         let question = self.store_output()?;
         let class = self.class_of(problem.name())?;
-        let (answer, thoughts) = (Span::default(), Span::default());
-        self.nodes.push(Node { question, answer, thoughts, class, tail: false });
+        let answer = Span::default();
+        self.nodes.push(Node { question, answer, thoughts: (0, 0), class, tail: false });
         let (nodes, tokens) = (&self.nodes, &self.tokens);
         self.index.insert_unique(hash, id, |&id| self::hash(nodes[id.index()].question.of(tokens)));
         let asked = self.work.asked.len();
@@ -284,7 +290,7 @@ impl ThoughtGraph {
         let node = &mut self.nodes[frame.node.index()];
         node.answer = answer;
         node.tail = frame.tail;
-        node.thoughts = Span { start: self.thoughts.len() as u32, len: asked.len() as u32 };
+        node.thoughts = (self.thoughts.len() as u32, asked.len() as u32);
         self.thoughts.extend_from_slice(asked);
         self.solved.push(frame.node);
         self.work.asked.truncate(frame.asked);
@@ -296,13 +302,16 @@ impl ThoughtGraph {
     fn store_output(&mut self) -> Result<Span, UnfoldError> {
         self.check_memory()?;
         let out = &self.work.out;
-        let span = Span { start: self.tokens.len() as u32, len: out.len() as u32 };
+        let span = Span { start: self.tokens.len(), len: out.len() as u32 };
         self.tokens.extend_from_slice(out);
         Ok(span)
     }
 
     fn check_memory(&self) -> Result<(), UnfoldError> {
-        if self.memory() + self.work.out.len() > self.memory_limit {
+        // Thoughts and lengths are counted in 32 bits.
+        let counted = self.thoughts.len() + self.work.asked.len() < u32::MAX as usize
+            && self.work.out.len() < u32::MAX as usize;
+        if !counted || self.memory() + self.work.out.len() > self.memory_limit {
             return Err(UnfoldError::Memory { limit: self.memory_limit, contexts: self.len() });
         }
         Ok(())
@@ -349,6 +358,12 @@ impl fmt::Debug for ThoughtGraph {
 /// Why a problem could not be unfolded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnfoldError {
+    /// It is not a question at all.
+    #[error("'{question}' is not a question: it must begin with <GO> and end with =")]
+    Question {
+        /// What was asked.
+        question: String,
+    },
     /// A context waits, directly or not, for its own question.
     #[error("the procedure goes in a circle: '{question}' is asked while it is being answered")]
     Cycle {
@@ -507,6 +522,14 @@ mod tests {
             let mut graph = ThoughtGraph::with_memory_limit(1 << 18);
             let error = unfold(&mut graph, problem, "<GO>1=").unwrap_err();
             assert!(matches!(error, UnfoldError::Memory { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn only_questions_are_unfolded() {
+        for wrong in ["", "<GO>", "=", "1=", "<GO>1", "<TAIL>1="] {
+            let error = unfold(&mut ThoughtGraph::default(), &TAIL, wrong).unwrap_err();
+            assert_eq!(error, UnfoldError::Question { question: wrong.into() });
         }
     }
 

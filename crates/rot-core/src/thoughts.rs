@@ -11,7 +11,7 @@ use crate::{Problem, Token};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     /// The first token.
-    pub start: u32,
+    pub start: usize,
     /// The number of tokens.
     pub len: u32,
 }
@@ -19,7 +19,7 @@ pub struct Span {
 impl Span {
     /// The tokens of the stretch.
     pub fn of<'a>(&self, tokens: &'a [Token]) -> &'a [Token] {
-        &tokens[self.start as usize..][..self.len as usize]
+        &tokens[self.start..][..self.len as usize]
     }
 }
 

@@ -3,7 +3,7 @@
 use rand::RngExt;
 use rot_core::{Done, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts, Token};
 
-use crate::number::{check_digits, check_infix, compare, parts, split, split_first};
+use crate::number::{check_digits, check_head, check_infix, compare, parts, split, split_first};
 use crate::random::{operand, push_digits, push_list};
 
 const VS: &[Token] = &[Token::VS];
@@ -79,7 +79,7 @@ impl Problem for Equal {
     }
 
     fn check(&self, body: &[Token]) -> Result<(), Fault> {
-        let sides = parts(body, 1..body.len(), Token::COMMA);
+        let sides = parts(body, check_head(body, Token::EQUAL)?, Token::COMMA);
         for side in &sides {
             check_digits(body, side.clone())?;
             if side.is_empty() {

@@ -5,7 +5,7 @@ use rot_core::{Done, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts,
 
 use crate::add::Add;
 use crate::compare::Compare;
-use crate::number::{Decimal, ZERO, check_number, parts, split, split_if};
+use crate::number::{Decimal, ZERO, check_head, check_number, parts, split, split_if};
 use crate::random::{push_list, upto_99};
 use crate::sub::Sub;
 
@@ -48,7 +48,7 @@ impl Problem for Knapsack {
     }
 
     fn check(&self, body: &[Token]) -> Result<(), Fault> {
-        let halves = parts(body, 1..body.len(), Token::AT);
+        let halves = parts(body, check_head(body, Token::KNAPSACK)?, Token::AT);
         let items = halves[0].clone();
         for item in parts(body, items, Token::COMMA) {
             let numbers = parts(body, item.clone(), Token::AMPERSAND);

@@ -4,7 +4,7 @@ use rot_core::{Done, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts,
 
 use crate::add::Add;
 use crate::compare::{Compare, Equal};
-use crate::number::{ONE, TWO, check_digits, split};
+use crate::number::{ONE, TWO, check_digits, check_head, split};
 use crate::random::push_digits;
 
 const LPS: &[Token] = &[Token::LPS];
@@ -43,7 +43,7 @@ impl Problem for Lps {
     }
 
     fn check(&self, body: &[Token]) -> Result<(), Fault> {
-        check_digits(body, 1..body.len())?;
+        check_digits(body, check_head(body, Token::LPS)?)?;
         if body.len() < 2 {
             return Err(Fault::new(body.len(), "a sequence of digits is missing here"));
         }

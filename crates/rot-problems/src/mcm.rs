@@ -7,7 +7,7 @@ use rot_core::{Done, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts,
 use crate::add::TernaryAdd;
 use crate::compare::Compare;
 use crate::mul::TernaryMul;
-use crate::number::{Decimal, ZERO, check_number, is_zero, parts, split, split_if};
+use crate::number::{Decimal, ZERO, check_head, check_number, is_zero, parts, split, split_if};
 use crate::random::{push_list, upto_99};
 
 const MCM: &[Token] = &[Token::MCM];
@@ -64,8 +64,8 @@ impl Problem for Mcm {
 
     fn check(&self, body: &[Token]) -> Result<(), Fault> {
         let acc = body.iter().position(|&token| token == Token::ACC);
-        let end = acc.unwrap_or(body.len());
-        let groups = parts(body, 1..end, Token::BAR);
+        let start = check_head(body, Token::MCM)?.start;
+        let groups = parts(body, start..acc.unwrap_or(body.len()), Token::BAR);
         let matrices: Vec<Range<usize>> =
             groups.iter().flat_map(|group| parts(body, group.clone(), Token::COMMA)).collect();
         check_chain(body, &matrices)?;

@@ -133,6 +133,14 @@ pub fn check_digits(body: &[Token], range: Range<usize>) -> Result<(), Fault> {
     }
 }
 
+/// Checks that a body begins with its head, and gives the place of what follows.
+pub fn check_head(body: &[Token], head: Token) -> Result<Range<usize>, Fault> {
+    match body.first() {
+        Some(&first) if first == head => Ok(1..body.len()),
+        _ => Err(Fault::new(0, format!("expected '{head}' in front"))),
+    }
+}
+
 /// Checks a body that is numbers with a mark between them, and gives the places of the numbers.
 pub fn check_numbers(
     body: &[Token],

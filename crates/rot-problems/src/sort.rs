@@ -4,7 +4,7 @@ use rand::RngExt;
 use rot_core::{Done, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts, Token};
 
 use crate::compare::Compare;
-use crate::number::{check_numbers, compare, parts, split, split_if};
+use crate::number::{check_head, check_numbers, compare, parts, split, split_if};
 use crate::random::{push_list, term};
 
 const SORT: &[Token] = &[Token::SORT];
@@ -43,7 +43,7 @@ impl Problem for Sort {
     }
 
     fn check(&self, body: &[Token]) -> Result<(), Fault> {
-        check_numbers(body, 1..body.len(), Token::COMMA).map(drop)
+        check_numbers(body, check_head(body, Token::SORT)?, Token::COMMA).map(drop)
     }
 
     fn think<'a>(&self, body: &'a [Token], t: &mut Thoughts<'a>) -> Result<Done, Pause> {
@@ -104,7 +104,7 @@ impl Problem for Merge {
     }
 
     fn check(&self, body: &[Token]) -> Result<(), Fault> {
-        let lists = parts(body, 1..body.len(), Token::SEP);
+        let lists = parts(body, check_head(body, Token::MERGE)?, Token::SEP);
         for list in lists.iter().filter(|list| !list.is_empty()) {
             let terms = check_numbers(body, list.clone(), Token::COMMA)?;
             let falls = |pair: &&[std::ops::Range<usize>]| {

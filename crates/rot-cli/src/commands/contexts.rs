@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
 use serde_json::json;
 
+use super::unfold;
 use crate::AlreadyReported;
 use crate::args::ContextsArgs;
 use crate::output::{Output, Role, counted, grouped};
@@ -71,8 +72,7 @@ fn show(
     args: &ContextsArgs,
     out: &mut Output,
 ) -> Result<()> {
-    graph.clear();
-    let root = graph.unfold(question.problem, &question.tokens)?;
+    let root = unfold(graph, question)?;
     if args.jsonl {
         return write_json(question, graph, root, args.max_cot_tokens, out);
     }
@@ -96,7 +96,7 @@ fn show(
         .map(|at| if at < question { Role::Question } else { Role::Answer })
         .collect();
     if args.targets {
-        show_aligned(&context, &roles, "", "", out)?;
+        show_aligned(&context, &roles, "", out)?;
     } else {
         out.tokens(&context.x[..question], Role::Question)?;
         out.tokens(&context.x[question..], Role::Answer)?;
@@ -141,13 +141,10 @@ fn show_tree(graph: &ThoughtGraph, root: ContextId, targets: bool, out: &mut Out
         let roles = roles(graph, line.context);
         context.clear();
         graph.write_rot(line.context, &mut context);
+        out.dimmed(format_args!("X{number} "))?;
         if targets {
-            let name = format!("X{number} ");
-            let under = format!("{}Y{number} ", line.below);
-            out.dimmed(&name)?;
-            show_aligned(&context, &roles, "", &under, out)?;
+            show_aligned(&context, &roles, &format!("{}Y{number} ", line.below), out)?;
         } else {
-            out.dimmed(format_args!("X{number} "))?;
             for (&token, &role) in context.x.iter().zip(&roles) {
                 out.tokens(&[token], role)?;
             }
@@ -172,20 +169,14 @@ fn roles(graph: &ThoughtGraph, id: ContextId) -> Vec<Role> {
     roles
 }
 
-/// Prints X, and Y under it, token under token.
-fn show_aligned(
-    context: &Context,
-    roles: &[Role],
-    before_x: &str,
-    before_y: &str,
-    out: &mut Output,
-) -> Result<()> {
+/// Prints X, and Y under it, token under token; `before_y` is as wide as what stands before X.
+fn show_aligned(context: &Context, roles: &[Role], before_y: &str, out: &mut Output) -> Result<()> {
     let width = |at: usize| {
         let wide = |token: Token| token.text().chars().count();
         let y = context.y[at];
         wide(context.x[at]).max(if y == Token::PAD { 1 } else { wide(y) })
     };
-    for (before, tokens) in [(before_x, &context.x), (before_y, &context.y)] {
+    for (before, tokens) in [("", &context.x), (before_y, &context.y)] {
         out.dimmed(before)?;
         for (at, &token) in tokens.iter().enumerate() {
             out.column(token, roles[at], width(at))?;

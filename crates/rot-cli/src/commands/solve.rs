@@ -6,6 +6,7 @@ use anyhow::Result;
 use rot_core::{ContextId, CostCounter, Costs, Text, ThoughtGraph, Token};
 use serde_json::json;
 
+use super::unfold;
 use crate::args::SolveArgs;
 use crate::output::{Output, Role, counted, grouped};
 use crate::tree;
@@ -16,7 +17,7 @@ const MODEL: &str = "ground-truth oracle";
 pub(crate) fn run(args: &SolveArgs) -> Result<()> {
     let question = args.question.read()?;
     let mut graph = ThoughtGraph::with_memory_limit(args.question.memory_limit());
-    let root = graph.unfold(question.problem, &question.tokens)?;
+    let root = unfold(&mut graph, &question)?;
     let costs = CostCounter::new(&graph).costs(root);
     let mut out = Output::new();
     if args.json {

@@ -1,6 +1,9 @@
-//! What a problem says it is made of, against what its contexts hold.
+//! What a problem says of itself, against what it does.
 
-use rot_core::{Context, Sampler, Sampling, ThoughtGraph, Token, Vocabulary, vocabulary};
+use proptest::prelude::*;
+use rot_core::{
+    Context, Sampler, Sampling, ThoughtGraph, Token, UnfoldError, Vocabulary, vocabulary,
+};
 use rot_problems::PROBLEMS;
 
 #[test]
@@ -69,6 +72,30 @@ fn a_question_has_the_form_of_its_problem_and_passes_its_check() {
                     let others = PROBLEMS.iter().filter(|other| other.name() != problem.name());
                     assert!(others.clone().all(|other| !other.form().fits(body)), "{question:?}");
                 }
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+
+    /// Whatever the body, a procedure ends: with an answer if it passes the check, with an answer
+    /// or an error if it does not.
+    #[test]
+    fn any_body_is_answered_or_refused(
+        at in 0..PROBLEMS.len(),
+        body in prop::collection::vec(prop::sample::select(Token::ALL), 0..24),
+    ) {
+        let problem = PROBLEMS[at];
+        // Bodies that begin as they should get further.
+        let mark = problem.form().mark();
+        for body in [body.clone(), [&[mark], &body[..]].concat(), [&[Token::D7, mark], &body[..]].concat()] {
+            let question = [&[Token::GO], &body[..], &[Token::EQUALS]].concat();
+            let mut graph = ThoughtGraph::with_memory_limit(1 << 16);
+            let result = graph.unfold(problem, &question);
+            if problem.check(&body).is_ok() && !matches!(result, Err(UnfoldError::Memory { .. })) {
+                prop_assert!(result.is_ok(), "{question:?}");
             }
         }
     }
