@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 use rot_core::{DEFAULT_MEMORY_LIMIT, Paradigm, Problem, Sampling};
-use rot_problems::{PROBLEMS, Question, problem_named, read};
+use rot_problems::{PROBLEMS, Question, read};
 
 use crate::WrongUsage;
 
@@ -71,7 +71,7 @@ pub(crate) struct ContextsArgs {
     #[command(flatten)]
     pub(crate) question: QuestionArgs,
     /// One context for each question (rot), all steps in one (cot), or the answer alone (wt).
-    #[arg(long, value_name = "rot|cot|wt", default_value_t = Paradigm::Rot)]
+    #[arg(long, default_value = "rot", value_parser = one_of(&Paradigm::ALL, Paradigm::name))]
     pub(crate) paradigm: Paradigm,
     /// Show under each context what the model has to say.
     #[arg(long)]
@@ -91,8 +91,8 @@ pub(crate) struct ContextsArgs {
 #[command(after_help = "Example:\n  rot sample mul --size 6 --count 5 --seed 1")]
 pub(crate) struct SampleArgs {
     /// The problem.
-    #[arg(value_parser = problem_names())]
-    problem: String,
+    #[arg(value_parser = one_of(PROBLEMS, Problem::name))]
+    pub(crate) problem: &'static dyn Problem,
     /// Its size: digits, length, items, matrices, or most terms.
     #[arg(long, value_name = "N", value_parser = sizes())]
     pub(crate) size: u32,
@@ -103,7 +103,7 @@ pub(crate) struct SampleArgs {
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub(crate) seed: u64,
     /// The distribution of the numbers: log-uniform as in the paper, or uniform.
-    #[arg(long, value_name = "paper|uniform", default_value_t = Sampling::Paper)]
+    #[arg(long, default_value = "paper", value_parser = one_of(&Sampling::ALL, Sampling::name))]
     pub(crate) sampling: Sampling,
 }
 
@@ -119,8 +119,8 @@ Examples:
   rot stats    # all nine problems at all sizes of the paper")]
 pub(crate) struct StatsArgs {
     /// The problems; all nine of the paper if there is none.
-    #[arg(value_name = "PROBLEM", value_parser = problem_names())]
-    problems: Vec<String>,
+    #[arg(value_name = "PROBLEM", value_parser = one_of(PROBLEMS, Problem::name))]
+    problems: Vec<&'static dyn Problem>,
     /// Their sizes; those of the paper if there is none.
     #[arg(long, value_name = "N,N,...", value_delimiter = ',', value_parser = sizes())]
     pub(crate) sizes: Vec<u32>,
@@ -184,19 +184,13 @@ impl QuestionArgs {
     }
 }
 
-impl SampleArgs {
-    pub(crate) fn problem(&self) -> &'static dyn Problem {
-        named(&self.problem)
-    }
-}
-
 impl StatsArgs {
     /// The problems and sizes to measure.
     pub(crate) fn cells(&self) -> Result<Vec<(&'static dyn Problem, u32)>, WrongUsage> {
-        let in_paper = |problem: &&'static dyn Problem| !problem.paper_sizes().is_empty();
+        let in_paper = |problem: &&'static dyn Problem| !problem.facts().paper_sizes.is_empty();
         let problems: Vec<&'static dyn Problem> = match self.problems.as_slice() {
             [] => PROBLEMS.iter().copied().filter(in_paper).collect(),
-            names => names.iter().map(|name| named(name)).collect(),
+            problems => problems.to_vec(),
         };
         let mut cells = Vec::new();
         for problem in problems {
@@ -207,7 +201,7 @@ impl StatsArgs {
                         format!("'{name}' has no sizes in the paper: give some with --sizes");
                     return Err(WrongUsage(what));
                 }
-                [] => problem.paper_sizes(),
+                [] => problem.facts().paper_sizes,
                 sizes => sizes,
             };
             cells.extend(sizes.iter().map(|&size| (problem, size)));
@@ -216,15 +210,17 @@ impl StatsArgs {
     }
 }
 
-fn problem_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(PROBLEMS.iter().map(|problem| problem.name()))
+/// Takes the name of one of some values, and shows all names in the help.
+fn one_of<T: Copy + Send + Sync + 'static>(
+    all: &'static [T],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(all.iter().map(move |&value| name(value))).try_map(move |chosen| {
+        let found = all.iter().copied().find(|&value| name(value) == chosen);
+        found.ok_or("no such name")
+    })
 }
 
 fn sizes() -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(1..=1_000_000)
-}
-
-/// The problem of a name that the command line has already checked.
-fn named(name: &str) -> &'static dyn Problem {
-    problem_named(name).unwrap_or(PROBLEMS[0])
 }

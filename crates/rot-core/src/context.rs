@@ -1,8 +1,5 @@
 //! Contexts as a model sees them, in the three paradigms.
 
-use std::fmt;
-use std::str::FromStr;
-
 use crate::{ContextId, ThoughtGraph, Token};
 
 /// How a problem is put before a model.
@@ -27,23 +24,6 @@ impl Paradigm {
             Paradigm::Cot => "cot",
             Paradigm::Wt => "wt",
         }
-    }
-}
-
-impl fmt::Display for Paradigm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Paradigm {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Paradigm::ALL
-            .into_iter()
-            .find(|paradigm| paradigm.name() == text)
-            .ok_or_else(|| format!("'{text}' is no paradigm: use rot, cot or wt"))
     }
 }
 

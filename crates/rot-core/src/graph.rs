@@ -407,17 +407,16 @@ mod tests {
     struct Script(Think);
 
     impl Problem for Script {
-        fn name(&self) -> &'static str {
-            "script"
-        }
-        fn form(&self) -> Form {
-            Form::Prefix { head: Token::AT, separator: Token::COMMA }
-        }
-        fn unit(&self) -> &'static str {
-            "digits"
-        }
-        fn tokens(&self) -> &'static [Token] {
-            &[]
+        fn facts(&self) -> &'static crate::Facts {
+            &crate::Facts {
+                name: "script",
+                form: Form::Prefix { head: Token::AT, separator: Token::COMMA },
+                unit: "digits",
+                smallest: 1,
+                paper_sizes: &[],
+                tokens: &[],
+                asks: &[],
+            }
         }
         fn check(&self, _: &[Token]) -> Result<(), Fault> {
             Ok(())

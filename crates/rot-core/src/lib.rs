@@ -20,7 +20,7 @@ mod vocabulary;
 pub use context::{Context, Lengths, Paradigm};
 pub use cost::{CostCounter, Costs};
 pub use graph::{ContextId, DEFAULT_MEMORY_LIMIT, Thought, ThoughtGraph, UnfoldError};
-pub use problem::{Fault, Form, Problem, vocabulary};
+pub use problem::{Facts, Fault, Form, Problem, vocabulary};
 pub use sample::{SampleRng, Sampler, Sampling};
 pub use text::{Excerpt, Text, UnknownToken, next_piece, parse_tokens, shorten};
 pub use thoughts::{Done, Lost, Pause, Span, Step, Thoughts};

@@ -9,41 +9,40 @@ use crate::{Token, Vocabulary};
 /// A question is nothing but its tokens: `<GO>`, the *body*, `=`. All methods deal in bodies.
 /// `docs/adding-a-problem.md` builds one from nothing.
 pub trait Problem: Sync {
-    /// The name that people type and files carry, such as `ternary-add`.
-    fn name(&self) -> &'static str;
-
-    /// How a body is recognised.
-    fn form(&self) -> Form;
-
-    /// What a size counts, such as `digits`.
-    fn unit(&self) -> &'static str;
-
-    /// The sizes in the paper's tables for the Transformer; none for what is only a helper.
-    fn paper_sizes(&self) -> &'static [u32] {
-        &[]
-    }
-
-    /// The tokens this problem writes itself, beside digits, GO, `=`, THINK and STOP.
-    fn tokens(&self) -> &'static [Token];
-
-    /// The problems it asks, itself left out.
-    fn asks(&self) -> &'static [&'static dyn Problem] {
-        &[]
-    }
+    /// What can be said of it before any question is asked.
+    fn facts(&self) -> &'static Facts;
 
     /// Whether a body is a question that has an answer.
     fn check(&self, body: &[Token]) -> Result<(), Fault>;
 
-    /// Goes from a checked body to the next sub-question or the answer.
+    /// Goes from a body and the answers so far to the next sub-question or the answer.
     fn think<'a>(&self, body: &'a [Token], t: &mut Thoughts<'a>) -> Result<Done, Pause>;
-
-    /// The smallest size that can be sampled.
-    fn smallest(&self) -> u32 {
-        1
-    }
 
     /// Writes the body of a random question of the given size.
     fn sample(&self, size: u32, sampling: Sampling, rng: &mut SampleRng, body: &mut Vec<Token>);
+
+    /// The name that people type and files carry.
+    fn name(&self) -> &'static str {
+        self.facts().name
+    }
+}
+
+/// What can be said of a problem before any question is asked.
+pub struct Facts {
+    /// The name that people type and files carry, such as `ternary-add`.
+    pub name: &'static str,
+    /// How a body is recognised.
+    pub form: Form,
+    /// What a size counts, such as `digits`.
+    pub unit: &'static str,
+    /// The smallest size there is.
+    pub smallest: u32,
+    /// The sizes in the paper's tables for the Transformer; none for what is only a helper.
+    pub paper_sizes: &'static [u32],
+    /// The tokens this problem writes itself, beside digits, GO, `=`, THINK and STOP.
+    pub tokens: &'static [Token],
+    /// The problems it asks; itself goes without saying.
+    pub asks: &'static [&'static dyn Problem],
 }
 
 /// How a body is recognised: by its first token that is not a digit.
@@ -123,8 +122,8 @@ pub fn vocabulary(problems: &[&'static dyn Problem]) -> Vocabulary {
             continue;
         }
         known.push(problem.name());
-        open.extend_from_slice(problem.asks());
-        tokens.extend_from_slice(problem.tokens());
+        open.extend_from_slice(problem.facts().asks);
+        tokens.extend_from_slice(problem.facts().tokens);
     }
     Vocabulary::of(tokens)
 }

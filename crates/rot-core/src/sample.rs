@@ -1,12 +1,9 @@
 //! Random questions: the same seed gives the same questions everywhere.
 
-use std::fmt;
-use std::str::FromStr;
-
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use crate::{Problem, Token};
+use crate::{Facts, Problem, Token};
 
 /// The generator that problems are sampled with. Its streams are fixed by its specification.
 pub type SampleRng = ChaCha8Rng;
@@ -34,23 +31,6 @@ impl Sampling {
     }
 }
 
-impl fmt::Display for Sampling {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Sampling {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Sampling::ALL
-            .into_iter()
-            .find(|sampling| sampling.name() == text)
-            .ok_or_else(|| format!("'{text}' is no sampling: use paper or uniform"))
-    }
-}
-
 /// An endless list of random questions of one problem and size.
 ///
 /// The question at an index depends on nothing but the sampler and the index, so that threads can
@@ -71,16 +51,17 @@ impl Sampler {
         sampling: Sampling,
         seed: u64,
     ) -> Result<Sampler, String> {
-        if size < problem.smallest() {
-            let (name, unit) = (problem.name(), problem.unit());
-            let least = problem.smallest();
-            return Err(format!("'{name}' needs a size of at least {least} ({unit}), not {size}"));
+        let Facts { name, unit, smallest, .. } = problem.facts();
+        if size < *smallest {
+            return Err(format!(
+                "'{name}' needs a size of at least {smallest} ({unit}), not {size}"
+            ));
         }
         // Seed, size and name side by side, so that no two lists share a stream.
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
         key[8..12].copy_from_slice(&size.to_le_bytes());
-        for (place, byte) in key[12..].iter_mut().zip(problem.name().bytes()) {
+        for (place, byte) in key[12..].iter_mut().zip(name.bytes()) {
             *place = byte;
         }
         Ok(Sampler { problem, size, sampling, key })

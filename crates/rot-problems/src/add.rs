@@ -1,34 +1,25 @@
 //! Addition: the last digits first, then the carry, then the rest.
 
-use rot_core::{Done, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts, Token};
+use rot_core::{Done, Facts, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts, Token};
 
+use crate::marks::PLUS;
 use crate::number::{Decimal, ONE, check_infix, digit, is_zero, lead, split, split_last};
 use crate::random::{operand, push_list};
-
-const PLUS: &[Token] = &[Token::PLUS];
 
 /// `408+351` is `759`.
 pub struct Add;
 
 impl Problem for Add {
-    fn name(&self) -> &'static str {
-        "add"
-    }
-
-    fn form(&self) -> Form {
-        Form::Infix { operator: Token::PLUS, operands: 2 }
-    }
-
-    fn unit(&self) -> &'static str {
-        "digits"
-    }
-
-    fn paper_sizes(&self) -> &'static [u32] {
-        &[8, 16, 24, 32, 40, 48, 56, 64]
-    }
-
-    fn tokens(&self) -> &'static [Token] {
-        &[Token::PLUS]
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "add",
+            form: Form::Infix { operator: Token::PLUS, operands: 2 },
+            unit: "digits",
+            smallest: 1,
+            paper_sizes: &[8, 16, 24, 32, 40, 48, 56, 64],
+            tokens: &[Token::PLUS],
+            asks: &[],
+        }
     }
 
     fn check(&self, body: &[Token]) -> Result<(), Fault> {
@@ -67,24 +58,16 @@ impl Problem for Add {
 pub struct TernaryAdd;
 
 impl Problem for TernaryAdd {
-    fn name(&self) -> &'static str {
-        "ternary-add"
-    }
-
-    fn form(&self) -> Form {
-        Form::Infix { operator: Token::PLUS, operands: 3 }
-    }
-
-    fn unit(&self) -> &'static str {
-        "digits"
-    }
-
-    fn tokens(&self) -> &'static [Token] {
-        &[Token::PLUS, Token::TAIL]
-    }
-
-    fn asks(&self) -> &'static [&'static dyn Problem] {
-        &[&Add]
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "ternary-add",
+            form: Form::Infix { operator: Token::PLUS, operands: 3 },
+            unit: "digits",
+            smallest: 1,
+            paper_sizes: &[],
+            tokens: &[Token::PLUS, Token::TAIL],
+            asks: &[&Add],
+        }
     }
 
     fn check(&self, body: &[Token]) -> Result<(), Fault> {

@@ -1,34 +1,26 @@
 //! Comparison of numbers and equality of digits: helpers of the larger problems.
 
 use rand::RngExt;
-use rot_core::{Done, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts, Token};
+use rot_core::{Done, Facts, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts, Token};
 
+use crate::marks::{EQ, GT, LT, VS};
 use crate::number::{check_digits, check_head, check_infix, compare, parts, split, split_first};
 use crate::random::{operand, push_digits, push_list};
-
-const VS: &[Token] = &[Token::VS];
-const LT: &[Token] = &[Token::LT];
-const GT: &[Token] = &[Token::GT];
-const EQ: &[Token] = &[Token::EQ];
 
 /// `153<VS>159` is `<LT>`: lengths at a glance, then digit by digit from the first.
 pub struct Compare;
 
 impl Problem for Compare {
-    fn name(&self) -> &'static str {
-        "compare"
-    }
-
-    fn form(&self) -> Form {
-        Form::Infix { operator: Token::VS, operands: 2 }
-    }
-
-    fn unit(&self) -> &'static str {
-        "digits"
-    }
-
-    fn tokens(&self) -> &'static [Token] {
-        &[Token::VS, Token::LT, Token::GT, Token::EQ]
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "compare",
+            form: Form::Infix { operator: Token::VS, operands: 2 },
+            unit: "digits",
+            smallest: 1,
+            paper_sizes: &[],
+            tokens: &[Token::VS, Token::LT, Token::GT, Token::EQ],
+            asks: &[],
+        }
     }
 
     fn check(&self, body: &[Token]) -> Result<(), Fault> {
@@ -62,20 +54,16 @@ impl Problem for Compare {
 pub struct Equal;
 
 impl Problem for Equal {
-    fn name(&self) -> &'static str {
-        "equal"
-    }
-
-    fn form(&self) -> Form {
-        Form::Prefix { head: Token::EQUAL, separator: Token::COMMA }
-    }
-
-    fn unit(&self) -> &'static str {
-        "digits"
-    }
-
-    fn tokens(&self) -> &'static [Token] {
-        &[Token::EQUAL, Token::COMMA, Token::TRUE, Token::FALSE]
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "equal",
+            form: Form::Prefix { head: Token::EQUAL, separator: Token::COMMA },
+            unit: "digits",
+            smallest: 1,
+            paper_sizes: &[],
+            tokens: &[Token::EQUAL, Token::COMMA, Token::TRUE, Token::FALSE],
+            asks: &[],
+        }
     }
 
     fn check(&self, body: &[Token]) -> Result<(), Fault> {

@@ -1,44 +1,28 @@
 //! Division with remainder: the elementary-school procedure, by trial subtraction.
 
 use dashu_int::UBig;
-use rot_core::{Done, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts, Token};
+use rot_core::{Done, Facts, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts, Token};
 
 use crate::compare::Compare;
+use crate::marks::{DIV, MINUS, R, VS};
 use crate::number::{Decimal, ONE, ZERO, check_infix, digit, is_zero, lead, split, split_last};
 use crate::random::{below, from_big, operand, quotient, to_big};
 use crate::sub::Sub;
-
-const DIV: &[Token] = &[Token::DIV];
-const VS: &[Token] = &[Token::VS];
-const MINUS: &[Token] = &[Token::MINUS];
-const R: &[Token] = &[Token::R];
 
 /// `76÷29` is `2<R>18`. The divisor is not zero.
 pub struct Div;
 
 impl Problem for Div {
-    fn name(&self) -> &'static str {
-        "div"
-    }
-
-    fn form(&self) -> Form {
-        Form::Infix { operator: Token::DIV, operands: 2 }
-    }
-
-    fn unit(&self) -> &'static str {
-        "digits"
-    }
-
-    fn paper_sizes(&self) -> &'static [u32] {
-        &[2, 4, 8, 12, 16, 20, 24, 28, 32]
-    }
-
-    fn tokens(&self) -> &'static [Token] {
-        &[Token::DIV, Token::R]
-    }
-
-    fn asks(&self) -> &'static [&'static dyn Problem] {
-        &[&Compare, &Sub]
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "div",
+            form: Form::Infix { operator: Token::DIV, operands: 2 },
+            unit: "digits",
+            smallest: 1,
+            paper_sizes: &[2, 4, 8, 12, 16, 20, 24, 28, 32],
+            tokens: &[Token::DIV, Token::R],
+            asks: &[&Compare, &Sub],
+        }
     }
 
     fn check(&self, body: &[Token]) -> Result<(), Fault> {

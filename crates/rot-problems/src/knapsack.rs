@@ -1,50 +1,30 @@
 //! The 0-1 knapsack: the first item is left out, or put in if it fits and pays.
 
 use rand::RngExt;
-use rot_core::{Done, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts, Token};
+use rot_core::{Done, Facts, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts, Token};
 
 use crate::add::Add;
 use crate::compare::Compare;
+use crate::marks::{AMPERSAND, AT, COMMA, DOLLAR, KNAPSACK, MINUS, PLUS, VS};
 use crate::number::{Decimal, ZERO, check_head, check_number, parts, split, split_if};
 use crate::random::{push_list, upto_99};
 use crate::sub::Sub;
-
-const KNAPSACK: &[Token] = &[Token::KNAPSACK];
-const COMMA: &[Token] = &[Token::COMMA];
-const AMPERSAND: &[Token] = &[Token::AMPERSAND];
-const AT: &[Token] = &[Token::AT];
-const DOLLAR: &[Token] = &[Token::DOLLAR];
-const PLUS: &[Token] = &[Token::PLUS];
-const MINUS: &[Token] = &[Token::MINUS];
-const VS: &[Token] = &[Token::VS];
 
 /// `<KNAPSACK>5&12,25&15,19&18@40` is `25&15,19&18$44`: items as value and weight, then the
 /// capacity; the items to take and their value.
 pub struct Knapsack;
 
 impl Problem for Knapsack {
-    fn name(&self) -> &'static str {
-        "knapsack"
-    }
-
-    fn form(&self) -> Form {
-        Form::Prefix { head: Token::KNAPSACK, separator: Token::COMMA }
-    }
-
-    fn unit(&self) -> &'static str {
-        "items"
-    }
-
-    fn paper_sizes(&self) -> &'static [u32] {
-        &[2, 4, 6, 8, 10, 12]
-    }
-
-    fn tokens(&self) -> &'static [Token] {
-        &[Token::KNAPSACK, Token::AMPERSAND, Token::COMMA, Token::AT, Token::DOLLAR]
-    }
-
-    fn asks(&self) -> &'static [&'static dyn Problem] {
-        &[&Compare, &Sub, &Add]
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "knapsack",
+            form: Form::Prefix { head: Token::KNAPSACK, separator: Token::COMMA },
+            unit: "items",
+            smallest: 1,
+            paper_sizes: &[2, 4, 6, 8, 10, 12],
+            tokens: &[Token::KNAPSACK, Token::AMPERSAND, Token::COMMA, Token::AT, Token::DOLLAR],
+            asks: &[&Compare, &Sub, &Add],
+        }
     }
 
     fn check(&self, body: &[Token]) -> Result<(), Fault> {

@@ -1,43 +1,26 @@
 //! Longest common subsequence of two sequences of digits.
 
-use rot_core::{Done, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts, Token};
+use rot_core::{Done, Facts, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts, Token};
 
 use crate::compare::{Compare, Equal};
+use crate::marks::{COMMA, EQUAL, LCS, SEMICOLON, VS};
 use crate::number::{Decimal, ZERO, check_digits, parts, split};
 use crate::random::push_digits;
-
-const LCS: &[Token] = &[Token::LCS];
-const EQUAL: &[Token] = &[Token::EQUAL];
-const COMMA: &[Token] = &[Token::COMMA];
-const SEMICOLON: &[Token] = &[Token::SEMICOLON];
-const VS: &[Token] = &[Token::VS];
 
 /// `1234<LCS>2468` is `24;2`: the subsequence and its length.
 pub struct Lcs;
 
 impl Problem for Lcs {
-    fn name(&self) -> &'static str {
-        "lcs"
-    }
-
-    fn form(&self) -> Form {
-        Form::Infix { operator: Token::LCS, operands: 2 }
-    }
-
-    fn unit(&self) -> &'static str {
-        "length"
-    }
-
-    fn paper_sizes(&self) -> &'static [u32] {
-        &[3, 4, 8, 12, 16, 20, 24, 28, 32]
-    }
-
-    fn tokens(&self) -> &'static [Token] {
-        &[Token::LCS, Token::SEMICOLON]
-    }
-
-    fn asks(&self) -> &'static [&'static dyn Problem] {
-        &[&Equal, &Compare]
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "lcs",
+            form: Form::Infix { operator: Token::LCS, operands: 2 },
+            unit: "length",
+            smallest: 1,
+            paper_sizes: &[3, 4, 8, 12, 16, 20, 24, 28, 32],
+            tokens: &[Token::LCS, Token::SEMICOLON],
+            asks: &[&Equal, &Compare],
+        }
     }
 
     fn check(&self, body: &[Token]) -> Result<(), Fault> {

@@ -23,6 +23,7 @@ mod knapsack;
 mod lcs;
 mod lines;
 mod lps;
+pub mod marks;
 mod mcm;
 mod mul;
 pub mod number;
@@ -42,7 +43,7 @@ pub use lines::{LONGEST_LINE, LineError, Lines};
 pub use lps::Lps;
 pub use mcm::Mcm;
 pub use mul::{Mul, TernaryMul};
-pub use read::{Question, ReadError, problem_named, read, read_among};
+pub use read::{Question, ReadError, read, read_among};
 pub use sort::{Merge, Sort};
 pub use sub::Sub;
 

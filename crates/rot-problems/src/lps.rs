@@ -1,45 +1,27 @@
 //! Longest palindromic subsequence of a sequence of digits.
 
-use rot_core::{Done, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts, Token};
+use rot_core::{Done, Facts, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts, Token};
 
 use crate::add::Add;
 use crate::compare::{Compare, Equal};
+use crate::marks::{COMMA, EQUAL, LPS, PLUS, SEMICOLON, VS};
 use crate::number::{ONE, TWO, check_digits, check_head, split};
 use crate::random::push_digits;
-
-const LPS: &[Token] = &[Token::LPS];
-const EQUAL: &[Token] = &[Token::EQUAL];
-const COMMA: &[Token] = &[Token::COMMA];
-const SEMICOLON: &[Token] = &[Token::SEMICOLON];
-const PLUS: &[Token] = &[Token::PLUS];
-const VS: &[Token] = &[Token::VS];
 
 /// `<LPS>41253261` is `12321;5`: the subsequence and its length.
 pub struct Lps;
 
 impl Problem for Lps {
-    fn name(&self) -> &'static str {
-        "lps"
-    }
-
-    fn form(&self) -> Form {
-        Form::Prefix { head: Token::LPS, separator: Token::COMMA }
-    }
-
-    fn unit(&self) -> &'static str {
-        "length"
-    }
-
-    fn paper_sizes(&self) -> &'static [u32] {
-        &[4, 7, 8, 16, 24, 32, 40, 48, 56]
-    }
-
-    fn tokens(&self) -> &'static [Token] {
-        &[Token::LPS, Token::SEMICOLON]
-    }
-
-    fn asks(&self) -> &'static [&'static dyn Problem] {
-        &[&Equal, &Add, &Compare]
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "lps",
+            form: Form::Prefix { head: Token::LPS, separator: Token::COMMA },
+            unit: "length",
+            smallest: 1,
+            paper_sizes: &[4, 7, 8, 16, 24, 32, 40, 48, 56],
+            tokens: &[Token::LPS, Token::SEMICOLON],
+            asks: &[&Equal, &Add, &Compare],
+        }
     }
 
     fn check(&self, body: &[Token]) -> Result<(), Fault> {

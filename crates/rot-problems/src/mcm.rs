@@ -2,25 +2,14 @@
 
 use std::ops::Range;
 
-use rot_core::{Done, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts, Token};
+use rot_core::{Done, Facts, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts, Token};
 
 use crate::add::TernaryAdd;
 use crate::compare::Compare;
+use crate::marks::{ACC, BAR, CLOSE, COMMA, MCM, OPEN, PLUS, SEMICOLON, STAR, TIMES, VS};
 use crate::mul::TernaryMul;
 use crate::number::{Decimal, ZERO, check_head, check_number, is_zero, parts, split, split_if};
 use crate::random::{push_list, upto_99};
-
-const MCM: &[Token] = &[Token::MCM];
-const TIMES: &[Token] = &[Token::TIMES];
-const COMMA: &[Token] = &[Token::COMMA];
-const SEMICOLON: &[Token] = &[Token::SEMICOLON];
-const OPEN: &[Token] = &[Token::OPEN];
-const CLOSE: &[Token] = &[Token::CLOSE];
-const BAR: &[Token] = &[Token::BAR];
-const ACC: &[Token] = &[Token::ACC];
-const STAR: &[Token] = &[Token::STAR];
-const PLUS: &[Token] = &[Token::PLUS];
-const VS: &[Token] = &[Token::VS];
 
 /// `<MCM>4×2,2×8,8×3` is `4×2,(2×8,8×3);72`: the order with the fewest multiplications, and their
 /// number. While the splits are tried, the question holds the two groups of the next one and the
@@ -28,38 +17,26 @@ const VS: &[Token] = &[Token::VS];
 pub struct Mcm;
 
 impl Problem for Mcm {
-    fn name(&self) -> &'static str {
-        "mcm"
-    }
-
-    fn form(&self) -> Form {
-        Form::Prefix { head: Token::MCM, separator: Token::COMMA }
-    }
-
-    fn unit(&self) -> &'static str {
-        "matrices"
-    }
-
-    fn paper_sizes(&self) -> &'static [u32] {
-        &[2, 4, 6, 8, 10, 12]
-    }
-
-    fn tokens(&self) -> &'static [Token] {
-        &[
-            Token::MCM,
-            Token::TIMES,
-            Token::COMMA,
-            Token::OPEN,
-            Token::CLOSE,
-            Token::SEMICOLON,
-            Token::BAR,
-            Token::ACC,
-            Token::TAIL,
-        ]
-    }
-
-    fn asks(&self) -> &'static [&'static dyn Problem] {
-        &[&TernaryMul, &TernaryAdd, &Compare]
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "mcm",
+            form: Form::Prefix { head: Token::MCM, separator: Token::COMMA },
+            unit: "matrices",
+            smallest: 1,
+            paper_sizes: &[2, 4, 6, 8, 10, 12],
+            tokens: &[
+                Token::MCM,
+                Token::TIMES,
+                Token::COMMA,
+                Token::OPEN,
+                Token::CLOSE,
+                Token::SEMICOLON,
+                Token::BAR,
+                Token::ACC,
+                Token::TAIL,
+            ],
+            asks: &[&TernaryMul, &TernaryAdd, &Compare],
+        }
     }
 
     fn check(&self, body: &[Token]) -> Result<(), Fault> {

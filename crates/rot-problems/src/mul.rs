@@ -1,40 +1,26 @@
 //! Multiplication: digit by digit of the second number, then of the first; sums as tail calls.
 
-use rot_core::{Done, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts, Token};
+use rot_core::{Done, Facts, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts, Token};
 
 use crate::add::Add;
+use crate::marks::{PLUS, STAR};
 use crate::number::{Decimal, ONE, ZERO, check_infix, digit, is_zero, split, split_last};
 use crate::random::{operand, push_list};
-
-const STAR: &[Token] = &[Token::STAR];
-const PLUS: &[Token] = &[Token::PLUS];
 
 /// `43*21` is `903`.
 pub struct Mul;
 
 impl Problem for Mul {
-    fn name(&self) -> &'static str {
-        "mul"
-    }
-
-    fn form(&self) -> Form {
-        Form::Infix { operator: Token::STAR, operands: 2 }
-    }
-
-    fn unit(&self) -> &'static str {
-        "digits"
-    }
-
-    fn paper_sizes(&self) -> &'static [u32] {
-        &[2, 4, 8, 12, 16, 20, 24, 28, 32]
-    }
-
-    fn tokens(&self) -> &'static [Token] {
-        &[Token::STAR, Token::PLUS, Token::TAIL]
-    }
-
-    fn asks(&self) -> &'static [&'static dyn Problem] {
-        &[&Add]
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "mul",
+            form: Form::Infix { operator: Token::STAR, operands: 2 },
+            unit: "digits",
+            smallest: 1,
+            paper_sizes: &[2, 4, 8, 12, 16, 20, 24, 28, 32],
+            tokens: &[Token::STAR, Token::PLUS, Token::TAIL],
+            asks: &[&Add],
+        }
     }
 
     fn check(&self, body: &[Token]) -> Result<(), Fault> {
@@ -72,24 +58,16 @@ impl Problem for Mul {
 pub struct TernaryMul;
 
 impl Problem for TernaryMul {
-    fn name(&self) -> &'static str {
-        "ternary-mul"
-    }
-
-    fn form(&self) -> Form {
-        Form::Infix { operator: Token::STAR, operands: 3 }
-    }
-
-    fn unit(&self) -> &'static str {
-        "digits"
-    }
-
-    fn tokens(&self) -> &'static [Token] {
-        &[Token::STAR, Token::TAIL]
-    }
-
-    fn asks(&self) -> &'static [&'static dyn Problem] {
-        &[&Mul]
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "ternary-mul",
+            form: Form::Infix { operator: Token::STAR, operands: 3 },
+            unit: "digits",
+            smallest: 1,
+            paper_sizes: &[],
+            tokens: &[Token::STAR, Token::TAIL],
+            asks: &[&Mul],
+        }
     }
 
     fn check(&self, body: &[Token]) -> Result<(), Fault> {

@@ -54,11 +54,6 @@ pub fn read_among(problems: &[&'static dyn Problem], text: &str) -> Result<Quest
     Ok(Question { problem, tokens })
 }
 
-/// The built-in problem of that name.
-pub fn problem_named(name: &str) -> Option<&'static dyn Problem> {
-    PROBLEMS.iter().copied().find(|problem| problem.name() == name)
-}
-
 /// The names of some problems, for messages.
 fn names(problems: &[&'static dyn Problem]) -> String {
     let names: Vec<&str> = problems.iter().map(|problem| problem.name()).collect();
@@ -145,7 +140,7 @@ impl Typed {
     /// The body of a question that began with the problem's name. A gap between two numbers stands
     /// for whatever separates arguments; between operands, a comma or a cross does too.
     fn arguments_of(&self, problem: &'static dyn Problem) -> Result<Body, ReadError> {
-        let form = problem.form();
+        let form = problem.facts().form;
         let mut body = self.tokens(Some(form.separator()))?;
         match form {
             Form::Prefix { head, .. } => {
@@ -243,10 +238,10 @@ fn problem_of(
 ) -> Option<&'static dyn Problem> {
     let bare: Vec<Token> = body.iter().map(|&(token, _)| token).collect();
     let mark = bare.iter().copied().find(|token| !token.is_digit());
-    let similar = |problem: &&&'static dyn Problem| Some(problem.form().mark()) == mark;
+    let similar = |problem: &&&'static dyn Problem| Some(problem.facts().form.mark()) == mark;
     problems
         .iter()
-        .find(|problem| problem.form().fits(&bare))
+        .find(|problem| problem.facts().form.fits(&bare))
         .or_else(|| problems.iter().rfind(similar))
         .copied()
 }
@@ -404,7 +399,13 @@ mod tests {
     fn every_form_belongs_to_one_problem() {
         for (place, one) in PROBLEMS.iter().enumerate() {
             for other in &PROBLEMS[..place] {
-                assert_ne!(one.form(), other.form(), "{} and {}", one.name(), other.name());
+                assert_ne!(
+                    one.facts().form,
+                    other.facts().form,
+                    "{} and {}",
+                    one.name(),
+                    other.name()
+                );
                 assert_ne!(one.name(), other.name());
             }
         }

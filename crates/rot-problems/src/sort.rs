@@ -1,45 +1,28 @@
 //! Merge sort.
 
 use rand::RngExt;
-use rot_core::{Done, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts, Token};
+use rot_core::{Done, Facts, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts, Token};
 
 use crate::compare::Compare;
+use crate::marks::{COMMA, MERGE, SEP, SORT, VS};
 use crate::number::{check_head, check_numbers, compare, parts, split, split_if};
 use crate::random::{push_list, term};
-
-const SORT: &[Token] = &[Token::SORT];
-const MERGE: &[Token] = &[Token::MERGE];
-const SEP: &[Token] = &[Token::SEP];
-const COMMA: &[Token] = &[Token::COMMA];
-const VS: &[Token] = &[Token::VS];
 
 /// `<SORT>139,160,434,796,41` is `41,139,160,434,796`.
 pub struct Sort;
 
 impl Problem for Sort {
-    fn name(&self) -> &'static str {
-        "sort"
-    }
-
-    fn form(&self) -> Form {
-        Form::Prefix { head: Token::SORT, separator: Token::COMMA }
-    }
-
-    fn unit(&self) -> &'static str {
-        "most terms"
-    }
-
-    fn paper_sizes(&self) -> &'static [u32] {
-        // The paper gives a figure and no table; these span its range.
-        &[4, 8, 16, 32, 64]
-    }
-
-    fn tokens(&self) -> &'static [Token] {
-        &[Token::SORT, Token::COMMA, Token::TAIL]
-    }
-
-    fn asks(&self) -> &'static [&'static dyn Problem] {
-        &[&Merge]
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "sort",
+            form: Form::Prefix { head: Token::SORT, separator: Token::COMMA },
+            unit: "most terms",
+            smallest: 2,
+            // The paper gives a figure and no table; these span its range.
+            paper_sizes: &[4, 8, 16, 32, 64],
+            tokens: &[Token::SORT, Token::COMMA, Token::TAIL],
+            asks: &[&Merge],
+        }
     }
 
     fn check(&self, body: &[Token]) -> Result<(), Fault> {
@@ -57,10 +40,6 @@ impl Problem for Sort {
         let left = t.ask(&Sort, &[SORT, left])?;
         let right = t.ask(&Sort, &[SORT, right])?;
         t.tail(&Merge, &[MERGE, left, SEP, right])
-    }
-
-    fn smallest(&self) -> u32 {
-        2
     }
 
     fn sample(&self, size: u32, sampling: Sampling, rng: &mut SampleRng, body: &mut Vec<Token>) {
@@ -83,24 +62,16 @@ fn split_at_comma(terms: &[Token], place: usize) -> Result<(&[Token], &[Token]),
 pub struct Merge;
 
 impl Problem for Merge {
-    fn name(&self) -> &'static str {
-        "merge"
-    }
-
-    fn form(&self) -> Form {
-        Form::Prefix { head: Token::MERGE, separator: Token::SEP }
-    }
-
-    fn unit(&self) -> &'static str {
-        "most terms"
-    }
-
-    fn tokens(&self) -> &'static [Token] {
-        &[Token::MERGE, Token::SEP, Token::COMMA]
-    }
-
-    fn asks(&self) -> &'static [&'static dyn Problem] {
-        &[&Compare]
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "merge",
+            form: Form::Prefix { head: Token::MERGE, separator: Token::SEP },
+            unit: "most terms",
+            smallest: 2,
+            paper_sizes: &[],
+            tokens: &[Token::MERGE, Token::SEP, Token::COMMA],
+            asks: &[&Compare],
+        }
     }
 
     fn check(&self, body: &[Token]) -> Result<(), Fault> {
@@ -142,10 +113,6 @@ impl Problem for Merge {
             t.ask(&Merge, &[MERGE, left, SEP, right])?
         };
         t.answer(&[head, COMMA, rest])
-    }
-
-    fn smallest(&self) -> u32 {
-        2
     }
 
     /// Two sorted halves, as sorting meets them.

@@ -1,34 +1,25 @@
 //! Subtraction: the last digits with a borrowed ten first, then the borrow, then the rest.
 
-use rot_core::{Done, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts, Token};
+use rot_core::{Done, Facts, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts, Token};
 
+use crate::marks::MINUS;
 use crate::number::{Decimal, ONE, check_infix, compare, digit, is_zero, lead, split, split_last};
 use crate::random::operand;
-
-const MINUS: &[Token] = &[Token::MINUS];
 
 /// `432-216` is `216`. The first number is not smaller than the second.
 pub struct Sub;
 
 impl Problem for Sub {
-    fn name(&self) -> &'static str {
-        "sub"
-    }
-
-    fn form(&self) -> Form {
-        Form::Infix { operator: Token::MINUS, operands: 2 }
-    }
-
-    fn unit(&self) -> &'static str {
-        "digits"
-    }
-
-    fn paper_sizes(&self) -> &'static [u32] {
-        &[8, 16, 24, 32, 40, 48, 56, 64]
-    }
-
-    fn tokens(&self) -> &'static [Token] {
-        &[Token::MINUS]
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "sub",
+            form: Form::Infix { operator: Token::MINUS, operands: 2 },
+            unit: "digits",
+            smallest: 1,
+            paper_sizes: &[8, 16, 24, 32, 40, 48, 56, 64],
+            tokens: &[Token::MINUS],
+            asks: &[],
+        }
     }
 
     fn check(&self, body: &[Token]) -> Result<(), Fault> {

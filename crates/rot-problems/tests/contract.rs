@@ -42,7 +42,7 @@ fn vocabularies_are_what_contexts_are_made_of() {
             let new = |asked: &&&'static dyn rot_core::Problem| {
                 stated.iter().all(|known| known.name() != asked.name())
             };
-            let more: Vec<_> = problem.asks().iter().filter(new).copied().collect();
+            let more: Vec<_> = problem.facts().asks.iter().filter(new).copied().collect();
             stated.extend(more);
             at += 1;
         }
@@ -67,10 +67,13 @@ fn a_question_has_the_form_of_its_problem_and_passes_its_check() {
                 for index in 0..100 {
                     sampler.question(index, &mut question);
                     let body = &question[1..question.len() - 1];
-                    assert!(problem.form().fits(body), "{question:?}");
+                    assert!(problem.facts().form.fits(body), "{question:?}");
                     assert_eq!(problem.check(body), Ok(()), "{question:?}");
                     let others = PROBLEMS.iter().filter(|other| other.name() != problem.name());
-                    assert!(others.clone().all(|other| !other.form().fits(body)), "{question:?}");
+                    assert!(
+                        others.clone().all(|other| !other.facts().form.fits(body)),
+                        "{question:?}"
+                    );
                 }
             }
         }
@@ -89,7 +92,7 @@ proptest! {
     ) {
         let problem = PROBLEMS[at];
         // Bodies that begin as they should get further.
-        let mark = problem.form().mark();
+        let mark = problem.facts().form.mark();
         for body in [body.clone(), [&[mark], &body[..]].concat(), [&[Token::D7, mark], &body[..]].concat()] {
             let question = [&[Token::GO], &body[..], &[Token::EQUALS]].concat();
             let mut graph = ThoughtGraph::with_memory_limit(1 << 16);

@@ -280,7 +280,7 @@ fn a_size_that_cannot_be_is_refused() {
     assert!(Sampler::new(&Sort, 1, Sampling::Paper, 0).is_err());
     for &problem in PROBLEMS {
         assert!(Sampler::new(problem, 0, Sampling::Paper, 0).is_err());
-        assert!(Sampler::new(problem, problem.smallest(), Sampling::Paper, 0).is_ok());
+        assert!(Sampler::new(problem, problem.facts().smallest, Sampling::Paper, 0).is_ok());
     }
 }
 

@@ -11,7 +11,7 @@ use crate::output::Output;
 
 pub(crate) fn run(args: &SampleArgs) -> Result<()> {
     let sampler =
-        Sampler::new(args.problem(), args.size, args.sampling, args.seed).map_err(WrongUsage)?;
+        Sampler::new(args.problem, args.size, args.sampling, args.seed).map_err(WrongUsage)?;
     let mut out = Output::new();
     let mut question = Vec::new();
     for index in 0..args.count {
