@@ -385,22 +385,43 @@ junk
     assert_eq!(report["contexts"], 2);
 }
 
+/// Runs a line as a shell in the given folder would, with `rot` on the path.
+fn shell(line: &str, folder: &Path) -> Output {
+    let program = Path::new(assert_cmd::cargo::cargo_bin!("rot"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = program.parent().map(Path::to_owned).into_iter();
+    let path = std::env::join_paths(folders.chain(std::env::split_paths(&path))).expect("a path");
+    Command::new("sh")
+        .args(["-c", line])
+        .env("PATH", path)
+        .current_dir(folder)
+        .output()
+        .expect("a shell")
+}
+
+/// Every transcript in the documentation is what happens.
 #[test]
-fn the_example_of_own_problems_is_good() {
-    let file = repository().join("docs/examples/maximum.jsonl");
-    let printed = prints(&["check", file.to_str().expect("text")]);
-    let guide = std::fs::read_to_string(repository().join("docs/own-problems.md")).expect("a page");
-    assert!(guide.contains(&format!("$ rot check docs/examples/maximum.jsonl\n{printed}")));
+fn transcripts_are_true() {
+    let mut transcripts = 0;
+    for page in ["README.md", "docs/own-problems.md"] {
+        let page = std::fs::read_to_string(repository().join(page)).expect("a page");
+        for block in page.split("```console\n$ ").skip(1) {
+            let block = block.split("```").next().unwrap_or_default();
+            let (line, expected) = block.split_once('\n').expect("a command and its output");
+            let line = line.replace("cargo run --release --", "rot");
+            let output = shell(&line, repository());
+            assert!(output.status.success(), "{line}: {}", stderr(&output));
+            assert_eq!(stdout(&output), expected, "{line}");
+            transcripts += 1;
+        }
+    }
+    assert_eq!(transcripts, 3);
 }
 
 /// Every example in the help is run as it stands.
 #[test]
 fn the_examples_in_the_help_work() {
     let folder = tempfile::tempdir().expect("a folder");
-    let program = Path::new(assert_cmd::cargo::cargo_bin!("rot"));
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = program.parent().map(Path::to_owned).into_iter();
-    let path = std::env::join_paths(folders.chain(std::env::split_paths(&path))).expect("a path");
     let mut examples = 0;
     for command in ["", "solve", "contexts", "sample", "stats", "check"] {
         let args: Vec<&str> = [command, "--help"].into_iter().filter(|a| !a.is_empty()).collect();
@@ -409,12 +430,7 @@ fn the_examples_in_the_help_work() {
         let lines = after.lines().skip(1).map_while(|line| line.strip_prefix("  "));
         // All sizes of the paper take a minute.
         for line in lines.filter(|line| !line.starts_with("rot stats  ")) {
-            let output = Command::new("sh")
-                .args(["-c", line])
-                .env("PATH", &path)
-                .current_dir(folder.path())
-                .output()
-                .expect("a shell");
+            let output = shell(line, folder.path());
             assert!(output.status.success(), "{line}: {}", stderr(&output));
             assert!(!output.stdout.is_empty(), "{line}");
             examples += 1;
