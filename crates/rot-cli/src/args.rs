@@ -136,11 +136,12 @@ pub(crate) struct StatsArgs {
 }
 
 /// Check a file of your own contexts, in JSON Lines.
-///
-/// One context a line: {"question": "<GO>12+3=", "thoughts": [{"question": "<GO>2+3=", "answer":
-/// "5<STOP>", "tail": false}], "answer": "15<STOP>"}
 #[derive(Parser)]
 #[command(after_help = "\
+One context a line:
+  {\"question\": \"<GO>12+3=\", \"thoughts\": [{\"question\": \"<GO>2+3=\", \"answer\": \"5<STOP>\",
+  \"tail\": false}], \"answer\": \"15<STOP>\"}
+
 Example:
   echo '{\"question\": \"<GO>2+3=\", \"thoughts\": [], \"answer\": \"5<STOP>\"}' | rot check -")]
 pub(crate) struct CheckArgs {

@@ -60,66 +60,68 @@ fn names(problems: &[&'static dyn Problem]) -> String {
     names.join(", ")
 }
 
-/// What people type, piece by piece.
-enum Piece {
+/// A piece of what people type.
+struct Piece {
+    kind: Kind,
+    /// The place of its first character.
+    position: usize,
+    /// Whether white space stands before it.
+    after_gap: bool,
+}
+
+enum Kind {
     Token(Token),
     Word(String),
-    /// White space.
-    Gap,
+}
+
+impl Piece {
+    fn is(&self, token: Token) -> bool {
+        matches!(self.kind, Kind::Token(own) if own == token)
+    }
 }
 
 /// A body with the position each token was typed at.
 type Body = Vec<(Token, usize)>;
 
+/// A question piece by piece, without the `<GO>` and the `=` at its ends.
 struct Typed {
-    pieces: Vec<(Piece, usize)>,
+    pieces: Vec<Piece>,
     /// The position behind the last character.
     end: usize,
 }
 
 impl Typed {
-    /// Takes text apart, and the `<GO>` and `=` off its ends.
     fn lex(text: &str) -> Result<Typed, ReadError> {
-        let mut pieces: Vec<(Piece, usize)> = Vec::new();
-        let mut rest = text;
+        let mut pieces = Vec::new();
+        let mut after_gap = false;
+        let mut rest = text.trim_end();
         let mut position = 1;
         while let Some(first) = rest.chars().next() {
-            let (piece, taken) = if first.is_whitespace() {
-                (Piece::Gap, first.len_utf8())
-            } else if first.is_ascii_alphabetic() {
-                let word = word(rest);
-                (piece_of_word(word), word.len())
+            let length = if first.is_whitespace() {
+                after_gap = true;
+                first.len_utf8()
             } else {
-                let piece = next_piece(rest).unwrap_or(rest);
-                match token_of(piece) {
-                    Some(token) => (Piece::Token(token), piece.len()),
-                    None => {
-                        let what = format!("unknown token '{}'", shorten(piece));
-                        return Err(ReadError { position, what });
-                    }
-                }
+                let (kind, length) = lex_piece(rest).map_err(|piece| ReadError {
+                    position,
+                    what: format!("unknown token '{}'", shorten(piece)),
+                })?;
+                pieces.push(Piece { kind, position, after_gap });
+                after_gap = false;
+                length
             };
-            pieces.push((piece, position));
-            position += rest[..taken].chars().count();
-            rest = &rest[taken..];
+            position += rest[..length].chars().count();
+            rest = &rest[length..];
         }
 
-        let end = text.trim_end().chars().count() + 1;
-        pieces.truncate(trimmed(&pieces).end);
-        if let Some((Piece::Token(Token::EQUALS), _)) = pieces.last() {
-            pieces.pop();
+        pieces.pop_if(|last| last.is(Token::EQUALS));
+        if pieces.first().is_some_and(|first| first.is(Token::GO)) {
+            pieces.remove(0);
         }
-        if let Some((Piece::Token(Token::GO), _)) = pieces.get(trimmed(&pieces).start) {
-            pieces.drain(..=trimmed(&pieces).start);
-        }
-        let range = trimmed(&pieces);
-        pieces.truncate(range.end);
-        pieces.drain(..range.start);
         if pieces.is_empty() {
             let what = "the question is empty: try 408+351 or lcs 1234 2468".into();
             return Err(ReadError { position: 1, what });
         }
-        Ok(Typed { pieces, end })
+        Ok(Typed { pieces, end: position })
     }
 
     /// Takes the problem's name off the front, if there is one.
@@ -127,7 +129,9 @@ impl Typed {
         &mut self,
         problems: &[&'static dyn Problem],
     ) -> Result<Option<&'static dyn Problem>, ReadError> {
-        let Some((Piece::Word(word), position)) = self.pieces.first() else { return Ok(None) };
+        let Some(Piece { kind: Kind::Word(word), position, .. }) = self.pieces.first() else {
+            return Ok(None);
+        };
         let Some(&problem) = problems.iter().find(|problem| problem.name() == word) else {
             let what =
                 format!("unknown problem '{}': there are {}", shorten(word), names(problems));
@@ -196,36 +200,23 @@ impl Typed {
     /// The tokens with their positions. A gap between two digits becomes `gap`.
     fn tokens(&self, gap: Option<Token>) -> Result<Body, ReadError> {
         let mut body = Body::new();
-        let mut after_gap = false;
-        for (piece, position) in &self.pieces {
-            let position = *position;
-            let token = match piece {
-                Piece::Gap => {
-                    after_gap = true;
-                    continue;
+        for Piece { kind, position, after_gap } in &self.pieces {
+            let fault = |what| Err(ReadError { position: *position, what });
+            let token = match kind {
+                Kind::Word(word) => return fault(format!("unknown word '{}'", shorten(word))),
+                Kind::Token(token) if token.is_control() || *token == Token::EQUALS => {
+                    return fault(format!("'{token}' has no place inside a question"));
                 }
-                Piece::Word(word) => {
-                    let what = format!("unknown word '{}'", shorten(word));
-                    return Err(ReadError { position, what });
-                }
-                Piece::Token(token) if token.is_control() || *token == Token::EQUALS => {
-                    let what = format!("'{token}' has no place inside a question");
-                    return Err(ReadError { position, what });
-                }
-                Piece::Token(token) => *token,
+                Kind::Token(token) => *token,
             };
-            let numbers_meet = after_gap
-                && token.is_digit()
-                && body.last().is_some_and(|(before, _)| before.is_digit());
-            if numbers_meet {
-                let Some(gap) = gap else {
-                    let what = "two numbers with nothing between them".into();
-                    return Err(ReadError { position, what });
-                };
-                body.push((gap, position));
+            let before_is_digit = body.last().is_some_and(|(before, _)| before.is_digit());
+            if *after_gap && token.is_digit() && before_is_digit {
+                match gap {
+                    Some(gap) => body.push((gap, *position)),
+                    None => return fault("two numbers with nothing between them".into()),
+                }
             }
-            body.push((token, position));
-            after_gap = false;
+            body.push((token, *position));
         }
         Ok(body)
     }
@@ -246,12 +237,17 @@ fn problem_of(
         .copied()
 }
 
-/// The range of what is not white space at the ends.
-fn trimmed(pieces: &[(Piece, usize)]) -> std::ops::Range<usize> {
-    let solid = |(piece, _): &(Piece, usize)| !matches!(piece, Piece::Gap);
-    let start = pieces.iter().position(solid).unwrap_or(pieces.len());
-    let end = pieces.iter().rposition(solid).map_or(start, |last| last + 1);
-    start..end
+/// The piece at the start of `text` and its length, or what is there instead of a token.
+fn lex_piece(text: &str) -> Result<(Kind, usize), &str> {
+    if text.starts_with(|first: char| first.is_ascii_alphabetic()) {
+        let word = word(text);
+        return Ok((kind_of_word(word), word.len()));
+    }
+    let piece = next_piece(text).unwrap_or(text);
+    match token_of(piece) {
+        Some(token) => Ok((Kind::Token(token), piece.len())),
+        None => Err(piece),
+    }
 }
 
 /// The word at the start of `text`: letters, and hyphens between letters.
@@ -265,12 +261,12 @@ fn word(text: &str) -> &str {
     &text[..end]
 }
 
-fn piece_of_word(word: &str) -> Piece {
+fn kind_of_word(word: &str) -> Kind {
     let word = word.to_ascii_lowercase();
     match word.as_str() {
-        "x" => Piece::Token(Token::TIMES),
-        "vs" => Piece::Token(Token::VS),
-        _ => Piece::Word(word),
+        "x" => Kind::Token(Token::TIMES),
+        "vs" => Kind::Token(Token::VS),
+        _ => Kind::Word(word),
     }
 }
 
