@@ -78,7 +78,7 @@ pub struct ThoughtGraph {
 /// The memory a graph may take unless told otherwise.
 ///
 /// Enough to multiply two numbers of a thousand digits, which takes half of it.
-pub const DEFAULT_MEMORY_LIMIT: usize = 8 << 30;
+pub const DEFAULT_MEMORY_LIMIT: usize = (1usize << 30).saturating_mul(8);
 
 impl Default for ThoughtGraph {
     fn default() -> Self {
@@ -308,10 +308,10 @@ impl ThoughtGraph {
     }
 
     fn check_memory(&self) -> Result<(), UnfoldError> {
-        // Thoughts and lengths are counted in 32 bits.
-        let counted = self.thoughts.len() + self.work.asked.len() < u32::MAX as usize
-            && self.work.out.len() < u32::MAX as usize;
-        if !counted || self.memory() + self.work.out.len() > self.memory_limit {
+        // Contexts, thoughts and lengths are counted in 32 bits.
+        let thoughts = self.thoughts.len() + self.work.asked.len();
+        let most = self.nodes.len().max(thoughts).max(self.work.out.len());
+        if most >= u32::MAX as usize || self.memory() + self.work.out.len() > self.memory_limit {
             return Err(UnfoldError::Memory { limit: self.memory_limit, contexts: self.len() });
         }
         Ok(())
