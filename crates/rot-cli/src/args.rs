@@ -37,8 +37,12 @@ Questions, as typed or in token text:
   sort 139,160,41     merge 1,3 2,4
   '<GO>408+351='                             token text
 
-Example:
+Examples:
   rot solve '1234*5678' --tree
+  rot contexts 408+351 --targets
+  rot sample mul --size 6 --count 5 | rot contexts - --jsonl
+  rot stats mul --sizes 4,8 --samples 1000 --out lengths
+  echo '{\"question\": \"<GO>2+3=\", \"thoughts\": [], \"answer\": \"5<STOP>\"}' | rot check -
 
 Exit codes: 0 done, 1 failed, 2 wrong usage.";
 
@@ -61,6 +65,8 @@ pub(crate) struct SolveArgs {
 }
 
 /// Print the contexts of a question: what a model is trained on.
+///
+/// With - for the question, questions are read from standard input, one a line.
 #[derive(Parser)]
 #[command(after_help = "\
 Examples:
@@ -193,7 +199,7 @@ impl StatsArgs {
             [] => PROBLEMS.iter().copied().filter(in_paper).collect(),
             problems => problems.to_vec(),
         };
-        let mut cells = Vec::new();
+        let mut cells: Vec<(&'static dyn Problem, u32)> = Vec::new();
         for problem in problems {
             let sizes = match self.sizes.as_slice() {
                 [] if !in_paper(&problem) => {
@@ -205,7 +211,14 @@ impl StatsArgs {
                 [] => problem.facts().paper_sizes,
                 sizes => sizes,
             };
-            cells.extend(sizes.iter().map(|&size| (problem, size)));
+            for &size in sizes {
+                let known = |&(other, same): &(&dyn Problem, u32)| {
+                    other.name() == problem.name() && same == size
+                };
+                if !cells.iter().any(known) {
+                    cells.push((problem, size));
+                }
+            }
         }
         Ok(cells)
     }

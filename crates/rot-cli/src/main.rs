@@ -29,8 +29,12 @@ fn main() -> ExitCode {
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let usage = error.downcast_ref::<WrongUsage>().is_some();
+            // Every other file is named where it is opened.
+            let bare = error.chain().len() == 1
+                && (error.is::<io::Error>() || error.is::<serde_json::Error>());
+            let error = if bare { error.context("cannot write standard output") } else { error };
             if !error.is::<AlreadyReported>() {
-                eprintln!("error: {error:#}");
+                output::note(format_args!("error: {error:#}"));
             }
             ExitCode::from(if usage { 2 } else { 1 })
         }

@@ -87,6 +87,11 @@ impl Write for Output {
     }
 }
 
+/// Says something on standard error. Whether anybody listens does not matter.
+pub(crate) fn note(text: impl Display) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
 /// A whole number with commas between groups of three digits, shortened where it is very long.
 pub(crate) fn grouped(number: impl Display) -> String {
     let digits = number.to_string();

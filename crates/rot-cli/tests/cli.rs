@@ -1,6 +1,6 @@
 //! The `rot` command as people and programs meet it.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -75,10 +75,10 @@ fn solve_draws_the_recursion() {
 fn solve_answers_programs() {
     let answer: Value = serde_json::from_str(&prints(&["solve", "lcs", "1234", "2468", "--json"]))
         .expect("one JSON object");
-    assert_eq!(answer["answer"], "24;2");
+    assert_eq!(answer["answer"], "24;2<STOP>");
     assert_eq!(answer["model"], "ground-truth oracle");
     assert_eq!(answer["question"], "<GO>1234<LCS>2468=");
-    assert_eq!(answer["contexts"], 41);
+    assert_eq!(answer["unique_contexts"], 41);
 }
 
 #[test]
@@ -265,13 +265,22 @@ fn what_is_not_there_fails() {
     let (code, error) = fails(&["check", folder.to_str().expect("text")], "");
     assert_eq!((code, error.contains("cannot read")), (1, true));
 
+    let directory = std::fs::File::open(folder).expect("a folder");
+    let output = Command::new(assert_cmd::cargo::cargo_bin!("rot"))
+        .args(["contexts", "-"])
+        .stdin(directory)
+        .output()
+        .expect("rot runs");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).starts_with("error: cannot read standard input: "));
+
     let file = repository().join("README.md");
     let out = file.join("stats");
     let out = out.to_str().expect("text");
     let args = ["stats", "add", "--sizes", "2", "--samples", "2", "--out", out];
     let output = rot(&args);
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("cannot make the folder"));
+    assert!(stderr(&output).contains("cannot write to the folder"));
 }
 
 #[test]
@@ -285,10 +294,10 @@ fn samples_are_reproducible_questions() {
     ");
     let uniform = [&args[..], &["--sampling", "uniform"]].concat();
     insta::assert_snapshot!(prints(&uniform), @"
-    <GO>710097*817193=
-    <GO>319975*69342=
-    <GO>571799*151160=
-    <GO>337462*905484=
+    <GO>146279*894930=
+    <GO>746635*811370=
+    <GO>968446*980084=
+    <GO>627708*844832=
     ");
     assert_eq!(prints(&["sample", "mul", "--size", "6", "--count", "0"]), "");
     let contexts = with_input(&["contexts", "-", "--jsonl"], prints(&args));
@@ -316,6 +325,47 @@ fn a_closed_pipe_ends_quietly() {
         child.stderr.take().expect("a pipe").read_to_string(&mut error).expect("text");
         assert_eq!(error, "");
     }
+}
+
+/// Whether anybody reads the messages does not change what a command does.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_and_a_deaf_ear_are_no_panic() {
+    let full = || std::fs::File::create("/dev/full").expect("/dev/full");
+    let code = |args: &[&str], out: Stdio, error: Stdio| {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("rot"));
+        let output = command.args(args).stdout(out).stderr(error).output().expect("rot runs");
+        (output.status.code(), stderr(&output))
+    };
+    let (status, _) = code(&["solve", "foo"], Stdio::piped(), full().into());
+    assert_eq!(status, Some(2));
+    let (status, error) = code(&["solve", "1+2"], full().into(), Stdio::piped());
+    assert_eq!(status, Some(1));
+    assert!(error.starts_with("error: cannot write standard output: "), "{error}");
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().to_str().expect("text");
+    let args = ["stats", "add", "--sizes", "2", "--samples", "5", "--out", out];
+    assert_eq!(code(&args, Stdio::null(), full().into()).0, Some(0));
+    assert!(folder.path().join("summary.csv").exists());
+}
+
+#[test]
+fn colours_follow_the_roles_where_they_are_wanted() {
+    let run = |name: &str| {
+        let output = assert_cmd::cargo::cargo_bin_cmd!("rot")
+            .args(["contexts", "12*3"])
+            .env(name, "1")
+            .output()
+            .expect("rot runs");
+        stdout(&output)
+    };
+    let coloured = run("CLICOLOR_FORCE");
+    let cyan_go = "\u{1b}[36m<GO>\u{1b}[0m";
+    let bold_question = "\u{1b}[1m1\u{1b}[0m\u{1b}[1m2\u{1b}[0m\u{1b}[1m*\u{1b}[0m";
+    assert!(coloured.contains(&format!("{cyan_go}{bold_question}")), "{coloured:?}");
+    assert!(coloured.contains("\u{1b}[35m<THINK>"), "{coloured:?}");
+    assert!(!run("NO_COLOR").contains('\u{1b}'));
 }
 
 #[test]
@@ -374,9 +424,20 @@ junk
     -:3: the question does not begin with <GO>
         begin every question with <GO>
     -:4: not a context: expected value (column 1)
-        write {"question": ..., "thoughts": [{"question": ..., "answer": ..., "tail": false}], "answer": ...}
+        write {"question": ..., "thoughts": [...], "answer": ...}
     3 findings: 2 contexts, 1 problem, longest context 16, 11 tokens in the vocabulary: <PAD><GO><STOP><THINK>12356=+
     "#);
+
+    // Findings are a failure even where nobody reads them.
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin!("rot"))
+        .args(["check", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("rot runs");
+    drop(child.stdout.take());
+    child.stdin.take().expect("a pipe").write_all(lines.as_bytes()).expect("it reads");
+    assert_eq!(child.wait().expect("an end").code(), Some(1));
 
     let output = with_input(&["check", "-", "--json"], lines);
     assert_eq!(output.status.code(), Some(1));
@@ -436,5 +497,5 @@ fn the_examples_in_the_help_work() {
             examples += 1;
         }
     }
-    assert_eq!(examples, 9);
+    assert_eq!(examples, 13);
 }

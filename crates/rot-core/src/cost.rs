@@ -1,8 +1,9 @@
 //! What it costs to solve a problem: with no cache, with every question solved once, in one context.
 
 use dashu_int::UBig;
+use dashu_int::ops::BitTest;
 
-use crate::{ContextId, ThoughtGraph};
+use crate::{ContextId, ThoughtGraph, UnfoldError};
 
 /// The cost of one problem. What is not bounded by memory is exact at any size.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,9 +39,23 @@ pub struct CostCounter<'a> {
     problems: u32,
 }
 
+impl Naive {
+    /// The bytes of its numbers: those of two words are kept in place, longer ones elsewhere.
+    fn memory(&self) -> usize {
+        let elsewhere = |number: &UBig| match number.bit_len() {
+            bits if bits <= 2 * usize::BITS as usize => 0,
+            bits => bits / 8,
+        };
+        let numbers = [&self.contexts, &self.tokens, &self.cot];
+        size_of::<Naive>() + numbers.map(elsewhere).iter().sum::<usize>()
+    }
+}
+
 impl<'a> CostCounter<'a> {
-    /// Counts everything that does not depend on which problem is asked.
-    pub fn new(graph: &'a ThoughtGraph) -> CostCounter<'a> {
+    /// Counts everything that does not depend on which problem is asked. The counts share the
+    /// memory limit of the graph.
+    pub fn new(graph: &'a ThoughtGraph) -> Result<CostCounter<'a>, UnfoldError> {
+        let mut memory = graph.memory();
         let mut naive = vec![Naive::default(); graph.len()];
         for &id in graph.solved_order() {
             let own = graph.rot_lengths(id);
@@ -58,9 +73,13 @@ impl<'a> CostCounter<'a> {
             if !graph.is_tail(id) {
                 sum.cot += graph.answer(id).len();
             }
+            memory += sum.memory();
+            if memory > graph.memory_limit() {
+                return Err(graph.out_of_memory());
+            }
             naive[id.index()] = sum;
         }
-        CostCounter { graph, naive, reached_by: vec![0; graph.len()], problems: 0 }
+        Ok(CostCounter { graph, naive, reached_by: vec![0; graph.len()], problems: 0 })
     }
 
     /// The cost of one problem of the graph.
@@ -91,5 +110,18 @@ impl<'a> CostCounter<'a> {
             }
         }
         costs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_numbers_count_with_their_length() {
+        let short = Naive { contexts: UBig::from(u128::MAX), ..Naive::default() };
+        assert_eq!(short.memory(), size_of::<Naive>());
+        let long = Naive { contexts: UBig::ONE << 8000, ..Naive::default() };
+        assert_eq!(long.memory(), size_of::<Naive>() + 1000);
     }
 }

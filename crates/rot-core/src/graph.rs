@@ -10,7 +10,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 
-use crate::thoughts::{Lost, Span, Step, Thoughts};
+use crate::thoughts::{Lost, Span, Step, Thoughts, is_question};
 use crate::{Excerpt, Problem, Token};
 
 /// One unique context of a [`ThoughtGraph`]. Ids count from zero in depth-first first-visit order.
@@ -40,7 +40,8 @@ struct Node {
     answer: Span,
     /// Where its thoughts begin, and how many there are.
     thoughts: (u32, u32),
-    class: u8,
+    /// The place of the problem's name in `classes`.
+    class: u32,
     tail: bool,
 }
 
@@ -67,7 +68,7 @@ pub struct ThoughtGraph {
     tokens: Vec<Token>,
     nodes: Vec<Node>,
     thoughts: Vec<ContextId>,
-    /// Every context behind all the contexts it asks.
+    /// Every context after all the contexts it asks.
     solved: Vec<ContextId>,
     index: HashTable<ContextId>,
     classes: Vec<&'static str>,
@@ -79,6 +80,9 @@ pub struct ThoughtGraph {
 ///
 /// Enough to multiply two numbers of a thousand digits, which takes half of it.
 pub const DEFAULT_MEMORY_LIMIT: usize = (1usize << 30).saturating_mul(8);
+
+/// The most sub-questions that one context may ask. Its procedure runs again for each.
+const MOST_THOUGHTS: usize = 4096;
 
 impl Default for ThoughtGraph {
     fn default() -> Self {
@@ -118,7 +122,7 @@ impl ThoughtGraph {
         problem: &'static dyn Problem,
         question: &[Token],
     ) -> Result<ContextId, UnfoldError> {
-        if !matches!(question, [Token::GO, .., Token::EQUALS]) {
+        if !is_question(question) {
             return Err(UnfoldError::Question { question: Excerpt(question).to_string() });
         }
         let before = (self.tokens.len(), self.nodes.len(), self.thoughts.len(), self.solved.len());
@@ -152,12 +156,17 @@ impl ThoughtGraph {
         self.nodes.is_empty()
     }
 
+    /// The context with that index, if there are so many.
+    pub fn context(&self, index: usize) -> Option<ContextId> {
+        (index < self.len()).then_some(ContextId(index as u32))
+    }
+
     /// All contexts, in depth-first first-visit order.
     pub fn contexts(&self) -> impl ExactSizeIterator<Item = ContextId> + use<> {
         (0..self.nodes.len() as u32).map(ContextId)
     }
 
-    /// All contexts, each behind those it asks.
+    /// All contexts, each after those it asks.
     pub fn solved_order(&self) -> &[ContextId] {
         &self.solved
     }
@@ -221,6 +230,9 @@ impl ThoughtGraph {
                     self.receive(solved);
                     continue;
                 }
+                Ok(Step::Ask(_)) if self.work.answers.len() - frame.asked >= MOST_THOUGHTS => {
+                    return Err(UnfoldError::Thoughts { question: Excerpt(question).to_string() });
+                }
                 Ok(Step::Ask(problem)) => (problem, false),
                 Ok(Step::Tail(problem)) => (problem, true),
                 Err(Lost(why)) => {
@@ -235,8 +247,6 @@ impl ThoughtGraph {
                 frame.tail = tail;
             }
             if let Visit::Solved(child) = self.visit(problem)? {
-                // A procedure that never stops asking what is known opens no context.
-                self.check_memory()?;
                 self.receive(child);
             }
         }
@@ -250,15 +260,19 @@ impl ThoughtGraph {
             self.nodes[id.index()].question.of(&self.tokens) == self.work.out.as_slice()
         };
         if let Some(&id) = self.index.find(hash, same) {
+            let question = || Excerpt(&self.work.out).to_string();
+            let (one, other) = (self.class(id), problem.name());
+            if one != other {
+                return Err(UnfoldError::Ambiguous { question: question(), one, other });
+            }
             if self.nodes[id.index()].answer.len == 0 {
-                let question = Excerpt(&self.work.out).to_string();
-                return Err(UnfoldError::Cycle { question });
+                return Err(UnfoldError::Cycle { question: question() });
             }
             return Ok(Visit::Solved(id));
         }
         let id = ContextId(self.nodes.len() as u32);
         let question = self.store_output()?;
-        let class = self.class_of(problem.name())?;
+        let class = self.class_of(problem.name());
         let answer = Span::default();
         self.nodes.push(Node { question, answer, thoughts: (0, 0), class, tail: false });
         let (nodes, tokens) = (&self.nodes, &self.tokens);
@@ -300,25 +314,33 @@ impl ThoughtGraph {
 
     /// Appends `work.out` to the arena.
     fn store_output(&mut self) -> Result<Span, UnfoldError> {
-        self.check_memory()?;
         let out = &self.work.out;
+        if !self.has_room() || self.tokens.try_reserve(out.len()).is_err() {
+            return Err(self.out_of_memory());
+        }
         let span = Span { start: self.tokens.len(), len: out.len() as u32 };
         self.tokens.extend_from_slice(out);
         Ok(span)
     }
 
-    fn check_memory(&self) -> Result<(), UnfoldError> {
+    pub(crate) fn out_of_memory(&self) -> UnfoldError {
+        UnfoldError::Memory { limit: self.memory_limit, contexts: self.len() }
+    }
+
+    pub(crate) fn memory_limit(&self) -> usize {
+        self.memory_limit
+    }
+
+    /// Whether `work.out` can be added within the limits.
+    fn has_room(&self) -> bool {
         // Contexts, thoughts and lengths are counted in 32 bits.
         let thoughts = self.thoughts.len() + self.work.asked.len();
         let most = self.nodes.len().max(thoughts).max(self.work.out.len());
-        if most >= u32::MAX as usize || self.memory() + self.work.out.len() > self.memory_limit {
-            return Err(UnfoldError::Memory { limit: self.memory_limit, contexts: self.len() });
-        }
-        Ok(())
+        most < u32::MAX as usize && self.memory() + self.work.out.len() <= self.memory_limit
     }
 
     /// About how many bytes the graph takes, and the contexts that wait.
-    fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         // A node, with its place in the index and in `solved`.
         const CONTEXT: usize = size_of::<Node>() + 16;
         const ASKED: usize = size_of::<ContextId>() + size_of::<Span>();
@@ -329,13 +351,13 @@ impl ThoughtGraph {
             + self.work.asked.len() * ASKED
     }
 
-    fn class_of(&mut self, name: &'static str) -> Result<u8, UnfoldError> {
-        if let Some(class) = self.classes.iter().position(|&class| class == name) {
-            return Ok(class as u8);
-        }
-        let class = u8::try_from(self.classes.len()).map_err(|_| UnfoldError::Classes)?;
-        self.classes.push(name);
-        Ok(class)
+    fn class_of(&mut self, name: &'static str) -> u32 {
+        let known = self.classes.iter().position(|&class| class == name);
+        let class = known.unwrap_or_else(|| {
+            self.classes.push(name);
+            self.classes.len() - 1
+        });
+        class as u32
     }
 }
 
@@ -359,7 +381,7 @@ impl fmt::Debug for ThoughtGraph {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnfoldError {
     /// It is not a question at all.
-    #[error("'{question}' is not a question: it must begin with <GO> and end with =")]
+    #[error("'{question}' is not a question: <GO>, tokens that steer nothing, =")]
     Question {
         /// What was asked.
         question: String,
@@ -380,9 +402,15 @@ pub enum UnfoldError {
         /// What it did not expect.
         why: &'static str,
     },
-    /// The contexts take more memory than allowed.
+    /// A context that asks and asks.
+    #[error("'{question}' asks more than {MOST_THOUGHTS} sub-questions")]
+    Thoughts {
+        /// The question of the context.
+        question: String,
+    },
+    /// The contexts take more memory than allowed, or than there is.
     #[error(
-        "the problem does not fit in {} MiB: {contexts} contexts were made, and there are more",
+        "the problem does not fit in {} MiB: there was no room after {contexts} contexts",
         limit >> 20
     )]
     Memory {
@@ -391,32 +419,45 @@ pub enum UnfoldError {
         /// How many contexts there were.
         contexts: usize,
     },
-    /// More than 256 kinds of problem in one graph.
-    #[error("one graph holds at most 256 kinds of problem")]
-    Classes,
+    /// Two problems ask the same tokens.
+    #[error("'{question}' is asked as '{one}' and as '{other}': their forms must differ")]
+    Ambiguous {
+        /// The question.
+        question: String,
+        /// The problem it was asked as first.
+        one: &'static str,
+        /// The problem it is asked as now.
+        other: &'static str,
+    },
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
     use super::*;
-    use crate::{Done, Fault, Form, Pause, SampleRng, Sampling, Text, parse_tokens};
+    use crate::{Done, Facts, Fault, Form, Pause, SampleRng, Sampling, Text, parse_tokens};
 
     type Think = for<'a> fn(&'a [Token], &mut Thoughts<'a>) -> Result<Done, Pause>;
+
+    const fn facts(name: &'static str) -> Facts {
+        Facts {
+            name,
+            form: Form::Infix { operator: Token::PLUS, operands: 2 },
+            unit: "digits",
+            smallest: 1,
+            paper_sizes: &[],
+            tokens: &[],
+            asks: &[],
+        }
+    }
 
     /// A problem that is nothing but a procedure.
     struct Script(Think);
 
     impl Problem for Script {
-        fn facts(&self) -> &'static crate::Facts {
-            &crate::Facts {
-                name: "script",
-                form: Form::Prefix { head: Token::AT, separator: Token::COMMA },
-                unit: "digits",
-                smallest: 1,
-                paper_sizes: &[],
-                tokens: &[],
-                asks: &[],
-            }
+        fn facts(&self) -> &'static Facts {
+            const { &facts("script") }
         }
         fn check(&self, _: &[Token]) -> Result<(), Fault> {
             Ok(())
@@ -469,7 +510,7 @@ mod tests {
         let other = unfold(&mut graph, &COUNTDOWN, "<GO>129=").unwrap();
         let again = unfold(&mut graph, &COUNTDOWN, "<GO>123=").unwrap();
         assert_eq!((long, other, graph.len()), (again, ContextId(4), 5));
-        let costs = crate::CostCounter::new(&graph).costs(other);
+        let costs = crate::CostCounter::new(&graph).unwrap().costs(other);
         assert_eq!(costs.unique_contexts, 4);
     }
 
@@ -496,7 +537,10 @@ mod tests {
             let question = format!("<GO>{}=", "1".repeat(20_000));
             let root = unfold(&mut graph, problem, &question).unwrap();
             assert_eq!(graph.len(), 20_001);
-            assert_eq!(crate::CostCounter::new(&graph).costs(root).unique_contexts, 20_001);
+            assert_eq!(
+                crate::CostCounter::new(&graph).unwrap().costs(root).unique_contexts,
+                20_001
+            );
         }
     }
 
@@ -509,24 +553,86 @@ mod tests {
     }
 
     #[test]
-    fn endless_procedures_meet_the_memory_limit() {
+    fn endless_procedures_meet_a_limit() {
         static MORE: Script = Script(|body, t| t.tail(&MORE, &[body, &[Token::D1]]));
+        let mut graph = ThoughtGraph::with_memory_limit(1 << 24);
+        let error = unfold(&mut graph, &MORE, "<GO>1=").unwrap_err();
+        assert!(matches!(error, UnfoldError::Memory { .. }), "{error}");
+
+        // One that asks for ever what it knows opens no context.
         static SAME: Script = Script(|body, t| {
             while !body.is_empty() {
                 t.ask(&SAME, &[])?;
             }
             t.answer(&[])
         });
-        for problem in [&MORE, &SAME] {
-            let mut graph = ThoughtGraph::with_memory_limit(1 << 18);
-            let error = unfold(&mut graph, problem, "<GO>1=").unwrap_err();
-            assert!(matches!(error, UnfoldError::Memory { .. }), "{error}");
+        let error = unfold(&mut ThoughtGraph::default(), &SAME, "<GO>1=").unwrap_err();
+        assert_eq!(error, UnfoldError::Thoughts { question: "<GO>1=".into() });
+    }
+
+    #[test]
+    fn a_procedure_that_breaks_the_rules_is_lost() {
+        static LEAF: Script = Script(|_, t| t.answer(&[&[Token::D1]]));
+        let why = |problem: &'static Script| match unfold(
+            &mut ThoughtGraph::default(),
+            problem,
+            "<GO>5=",
+        )
+        .unwrap_err()
+        {
+            UnfoldError::Lost { why, .. } => why,
+            error => panic!("{error}"),
+        };
+        static AFTER_TAIL: Script = Script(|_, t| {
+            let done = t.tail(&LEAF, &[])?;
+            t.answer(&[])?;
+            Ok(done)
+        });
+        static AFTER_ASK: Script = Script(|_, t| {
+            let _ = t.ask(&LEAF, &[]);
+            t.answer(&[])
+        });
+        assert_eq!(why(&AFTER_TAIL), "it went on after it had asked or answered");
+        assert_eq!(why(&AFTER_ASK), "it went on after it had asked or answered");
+        static STEERS: Script = Script(|_, t| t.answer(&[&[Token::THINK]]));
+        static ASKS_GO: Script = Script(|_, t| t.tail(&LEAF, &[&[Token::GO]]));
+        assert_eq!(why(&STEERS), "it wrote a token that steers the recursion");
+        assert_eq!(why(&ASKS_GO), "it wrote a token that steers the recursion");
+        static FORGETS: Script = Script(|_, t| {
+            static RUNS: AtomicU32 = AtomicU32::new(0);
+            if RUNS.fetch_add(1, Ordering::Relaxed) == 0 {
+                t.ask(&LEAF, &[])?;
+            }
+            t.answer(&[])
+        });
+        assert_eq!(why(&FORGETS), "it did not ask what it had asked before");
+    }
+
+    #[test]
+    fn tokens_belong_to_one_problem() {
+        let mut graph = ThoughtGraph::default();
+        unfold(&mut graph, &TAIL, "<GO>0=").unwrap();
+        struct Other;
+        impl Problem for Other {
+            fn facts(&self) -> &'static Facts {
+                const { &facts("other") }
+            }
+            fn check(&self, _: &[Token]) -> Result<(), Fault> {
+                Ok(())
+            }
+            fn think<'a>(&self, _: &'a [Token], t: &mut Thoughts<'a>) -> Result<Done, Pause> {
+                t.answer(&[])
+            }
+            fn sample(&self, _: u32, _: Sampling, _: &mut SampleRng, _: &mut Vec<Token>) {}
         }
+        let error = graph.unfold(&Other, &parse_tokens("<GO>0=").unwrap()).unwrap_err();
+        let question = "<GO>0=".into();
+        assert_eq!(error, UnfoldError::Ambiguous { question, one: "script", other: "other" });
     }
 
     #[test]
     fn only_questions_are_unfolded() {
-        for wrong in ["", "<GO>", "=", "1=", "<GO>1", "<TAIL>1="] {
+        for wrong in ["", "<GO>", "=", "1=", "<GO>1", "<TAIL>1=", "<GO>1<STOP>="] {
             let error = unfold(&mut ThoughtGraph::default(), &TAIL, wrong).unwrap_err();
             assert_eq!(error, UnfoldError::Question { question: wrong.into() });
         }
@@ -535,7 +641,7 @@ mod tests {
     #[test]
     fn after_an_error_the_graph_is_as_before() {
         static FAILS: Script = Script(|body, t| match body {
-            [Token::D0] => Err(Pause::Lost("no way")),
+            [Token::D0] => Err(Pause::lost("no way")),
             [] => t.answer(&[]),
             [_, rest @ ..] => {
                 t.ask(&FAILS, &[])?;

@@ -17,11 +17,13 @@ mod thoughts;
 mod token;
 mod vocabulary;
 
+pub use dashu_int::UBig;
+
 pub use context::{Context, Lengths, Paradigm};
 pub use cost::{CostCounter, Costs};
 pub use graph::{ContextId, DEFAULT_MEMORY_LIMIT, Thought, ThoughtGraph, UnfoldError};
-pub use problem::{Facts, Fault, Form, Problem, vocabulary};
-pub use sample::{SampleRng, Sampler, Sampling};
+pub use problem::{Facts, Fault, Form, Problem};
+pub use sample::{SampleRng, Sampler, Sampling, SizeError};
 pub use text::{Excerpt, Text, UnknownToken, next_piece, parse_tokens, shorten};
 pub use thoughts::{Done, Lost, Pause, Span, Step, Thoughts};
 pub use token::Token;

@@ -1,8 +1,8 @@
 //! What a problem is: how its questions look, how it thinks, and how it is sampled.
 
+use crate::Token;
 use crate::sample::{SampleRng, Sampling};
 use crate::thoughts::{Done, Pause, Thoughts};
-use crate::{Token, Vocabulary};
 
 /// A kind of question together with the procedure that answers it.
 ///
@@ -18,7 +18,7 @@ pub trait Problem: Sync {
     /// Goes from a body and the answers so far to the next sub-question or the answer.
     fn think<'a>(&self, body: &'a [Token], t: &mut Thoughts<'a>) -> Result<Done, Pause>;
 
-    /// Writes the body of a random question of the given size.
+    /// Adds the body of a random question of the given size, which is not below the smallest.
     fn sample(&self, size: u32, sampling: Sampling, rng: &mut SampleRng, body: &mut Vec<Token>);
 
     /// The name that people type and files carry.
@@ -52,8 +52,8 @@ pub enum Form {
     Prefix {
         /// The token.
         head: Token,
-        /// What stands between the arguments.
-        separator: Token,
+        /// What stands between the arguments, where there can be more than one.
+        separator: Option<Token>,
     },
     /// A token between the operands: `1+2`.
     Infix {
@@ -74,10 +74,10 @@ impl Form {
     }
 
     /// The token between arguments.
-    pub fn separator(&self) -> Token {
+    pub fn separator(&self) -> Option<Token> {
         match *self {
             Form::Prefix { separator, .. } => separator,
-            Form::Infix { operator, .. } => operator,
+            Form::Infix { operator, .. } => Some(operator),
         }
     }
 
@@ -109,21 +109,4 @@ impl Fault {
     pub fn new(at: usize, what: impl Into<String>) -> Fault {
         Fault { at, what: what.into() }
     }
-}
-
-/// The tokens that the contexts of a set of problems are made of, with those of all they ask.
-pub fn vocabulary(problems: &[&'static dyn Problem]) -> Vocabulary {
-    let mut tokens = vec![Token::PAD, Token::GO, Token::STOP, Token::THINK, Token::EQUALS];
-    tokens.extend((0..10).map(Token::digit));
-    let mut known: Vec<&'static str> = Vec::new();
-    let mut open = problems.to_vec();
-    while let Some(problem) = open.pop() {
-        if known.contains(&problem.name()) {
-            continue;
-        }
-        known.push(problem.name());
-        open.extend_from_slice(problem.facts().asks);
-        tokens.extend_from_slice(problem.facts().tokens);
-    }
-    Vocabulary::of(tokens)
 }

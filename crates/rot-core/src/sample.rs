@@ -44,37 +44,35 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// The list that belongs to a seed. A size below the problem's smallest is an error.
+    /// The list that belongs to a seed.
     pub fn new(
         problem: &'static dyn Problem,
         size: u32,
         sampling: Sampling,
         seed: u64,
-    ) -> Result<Sampler, String> {
-        let Facts { name, unit, smallest, .. } = problem.facts();
-        if size < *smallest {
-            return Err(format!(
-                "'{name}' needs a size of at least {smallest} ({unit}), not {size}"
-            ));
+    ) -> Result<Sampler, SizeError> {
+        let Facts { name, unit, smallest, .. } = *problem.facts();
+        if size < smallest {
+            return Err(SizeError { problem: name, unit, smallest, size });
         }
-        // Seed, size and name side by side, so that no two lists share a stream.
+        // Seed, size, name and sampling side by side: each list has streams of its own. Of a long
+        // name the first 19 bytes count.
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
         key[8..12].copy_from_slice(&size.to_le_bytes());
-        for (place, byte) in key[12..].iter_mut().zip(name.bytes()) {
+        for (place, byte) in key[12..31].iter_mut().zip(name.bytes()) {
             *place = byte;
         }
+        key[31] = match sampling {
+            Sampling::Paper => 0,
+            Sampling::Uniform => 1,
+        };
         Ok(Sampler { problem, size, sampling, key })
     }
 
-    /// The problem that is sampled.
-    pub fn problem(&self) -> &'static dyn Problem {
-        self.problem
-    }
-
-    /// The random stream of the question at `index`, which has written the question to `question`,
-    /// from `<GO>` to `=`. What is drawn from it next belongs to that question too.
-    pub fn question(&self, index: u64, question: &mut Vec<Token>) -> SampleRng {
+    /// Writes the question at `index`, from `<GO>` to `=`, in place of what `question` held. Returns
+    /// its random stream, for further draws that belong to it.
+    pub fn write_question(&self, index: u64, question: &mut Vec<Token>) -> SampleRng {
         let mut rng = SampleRng::from_seed(self.key);
         rng.set_stream(index);
         question.clear();
@@ -83,4 +81,18 @@ impl Sampler {
         question.push(Token::EQUALS);
         rng
     }
+}
+
+/// A size that a problem does not have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{problem}' needs a size of at least {smallest} ({unit}), not {size}")]
+pub struct SizeError {
+    /// The problem's name.
+    pub problem: &'static str,
+    /// What its sizes count.
+    pub unit: &'static str,
+    /// The smallest there is.
+    pub smallest: u32,
+    /// What was asked for.
+    pub size: u32,
 }

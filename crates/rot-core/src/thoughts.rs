@@ -35,25 +35,35 @@ pub enum Step {
 }
 
 /// The end of a procedure: only [`Thoughts::answer`] and [`Thoughts::tail`] make one.
-pub struct Done(Step);
+pub struct Done(());
 
-/// Why a procedure did not come to its end.
-pub enum Pause {
-    /// It has asked a sub-question whose answer is not there yet.
-    Waiting(&'static dyn Problem),
+/// Why a procedure did not come to its end: it waits, or it is lost.
+pub struct Pause(Option<&'static str>);
+
+impl Pause {
     /// The question or a sub-answer is not of the form it must have.
-    Lost(&'static str),
+    pub fn lost(why: &'static str) -> Pause {
+        Pause(Some(why))
+    }
+
+    /// A sub-question has been asked whose answer is not there yet.
+    fn waiting() -> Pause {
+        Pause(None)
+    }
 }
 
-/// A question or a sub-answer that a procedure cannot go on from, and why.
+/// Why a procedure cannot go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost(pub &'static str);
 
 /// The thoughts of one context, answered one after the other.
 pub struct Thoughts<'a> {
     memory: &'a [Token],
+    /// The answers that the procedure has not come to yet.
     answers: &'a [Span],
+    /// What it has written: a whole question or a whole answer, as `written` says.
     out: &'a mut Vec<Token>,
+    written: Option<Step>,
 }
 
 impl<'a> Thoughts<'a> {
@@ -67,11 +77,25 @@ impl<'a> Thoughts<'a> {
         answers: &'a [Span],
         out: &'a mut Vec<Token>,
     ) -> Result<Step, Lost> {
-        let mut thoughts = Thoughts { memory, answers, out };
-        match problem.think(question, &mut thoughts) {
-            Ok(Done(step)) => Ok(step),
-            Err(Pause::Waiting(problem)) => Ok(Step::Ask(problem)),
-            Err(Pause::Lost(why)) => Err(Lost(why)),
+        out.clear();
+        let mut thoughts = Thoughts { memory, answers, out, written: None };
+        let end = problem.think(question, &mut thoughts);
+        if let Err(Pause(Some(why))) = end {
+            return Err(Lost(why));
+        }
+        let Thoughts { answers, out, written, .. } = thoughts;
+        let whole = match written {
+            Some(Step::Answer) => {
+                matches!(out.as_slice(), [inner @ .., Token::STOP] if is_bare(inner))
+            }
+            Some(Step::Ask(_) | Step::Tail(_)) => is_question(out),
+            None => false,
+        };
+        match written {
+            None => Err(Lost("it neither asked nor answered")),
+            Some(_) if !whole => Err(Lost("it wrote a token that steers the recursion")),
+            Some(_) if !answers.is_empty() => Err(Lost("it did not ask what it had asked before")),
+            Some(step) => Ok(step),
         }
     }
 
@@ -87,8 +111,8 @@ impl<'a> Thoughts<'a> {
                 Ok(answer.of(self.memory))
             }
             None => {
-                self.write(Token::GO, question, Token::EQUALS);
-                Err(Pause::Waiting(problem))
+                self.write(Step::Ask(problem), question)?;
+                Err(Pause::waiting())
             }
         }
     }
@@ -99,26 +123,37 @@ impl<'a> Thoughts<'a> {
         problem: &'static dyn Problem,
         question: &[&[Token]],
     ) -> Result<Done, Pause> {
-        self.write(Token::GO, question, Token::EQUALS);
-        Ok(Done(Step::Tail(problem)))
+        self.write(Step::Tail(problem), question)
     }
 
     /// Answers with the given parts.
     pub fn answer(&mut self, answer: &[&[Token]]) -> Result<Done, Pause> {
-        self.out.clear();
-        for part in answer {
-            self.out.extend_from_slice(part);
-        }
-        self.out.push(Token::STOP);
-        Ok(Done(Step::Answer))
+        self.write(Step::Answer, answer)
     }
 
-    fn write(&mut self, open: Token, parts: &[&[Token]], close: Token) {
-        self.out.clear();
-        self.out.push(open);
+    /// Writes what ends the run. There is one such thing in a run.
+    fn write(&mut self, step: Step, parts: &[&[Token]]) -> Result<Done, Pause> {
+        if self.written.is_some() {
+            return Err(Pause::lost("it went on after it had asked or answered"));
+        }
+        self.written = Some(step);
+        if !matches!(step, Step::Answer) {
+            self.out.push(Token::GO);
+        }
         for part in parts {
             self.out.extend_from_slice(part);
         }
-        self.out.push(close);
+        self.out.push(if matches!(step, Step::Answer) { Token::STOP } else { Token::EQUALS });
+        Ok(Done(()))
     }
+}
+
+/// Whether tokens are a whole question: `<GO>`, a body that steers nothing, `=`.
+pub(crate) fn is_question(tokens: &[Token]) -> bool {
+    matches!(tokens, [Token::GO, body @ .., Token::EQUALS] if is_bare(body))
+}
+
+/// Whether no token steers the recursion.
+fn is_bare(tokens: &[Token]) -> bool {
+    !tokens.iter().any(|token| token.is_control())
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{Text, Token, UnknownToken, parse_tokens};
+use crate::{Problem, Text, Token, UnknownToken, parse_tokens};
 
 /// A set of tokens in canonical order. A token's id is its rank in the set.
 ///
@@ -30,6 +30,23 @@ impl Vocabulary {
         tokens.sort_unstable();
         tokens.dedup();
         Vocabulary { tokens }
+    }
+
+    /// The tokens that the contexts of some problems are made of, with those of all they ask.
+    pub fn of_problems(problems: &[&'static dyn Problem]) -> Vocabulary {
+        let mut tokens = vec![Token::PAD, Token::GO, Token::STOP, Token::THINK, Token::EQUALS];
+        tokens.extend((0..10).map(Token::digit));
+        let mut known: Vec<&'static str> = Vec::new();
+        let mut open = problems.to_vec();
+        while let Some(problem) = open.pop() {
+            if known.contains(&problem.name()) {
+                continue;
+            }
+            known.push(problem.name());
+            open.extend_from_slice(problem.facts().asks);
+            tokens.extend_from_slice(problem.facts().tokens);
+        }
+        Vocabulary::of(tokens)
     }
 
     /// The tokens, in the order of their ids.
@@ -71,7 +88,7 @@ pub enum VocabularyError {
     #[error(transparent)]
     Unknown(#[from] UnknownToken),
     /// It was not written by [`Vocabulary`]: reading it would give the tokens other ids.
-    #[error("the vocabulary is not in canonical order: {token} stands behind {before}")]
+    #[error("the vocabulary is not in canonical order: {token} stands after {before}")]
     Order {
         /// The token that is out of place.
         token: Token,

@@ -41,7 +41,7 @@ fn throughput(problem: &'static dyn Problem, size: u32) {
         let (more_contexts, more_tokens) = (problems..problems + batch)
             .into_par_iter()
             .map_init(Default::default, |(graph, question, context): &mut Scratch, index| {
-                sampler.question(index, question);
+                sampler.write_question(index, question);
                 graph.clear();
                 graph.unfold(problem, question).expect("a sampled question");
                 context.clear();
@@ -74,12 +74,12 @@ fn test_set(problem: &'static dyn Problem, size: u32, count: u64) {
     let mut question = Vec::new();
     let roots: Vec<_> = (0..count)
         .map(|index| {
-            sampler.question(index, &mut question);
+            sampler.write_question(index, &mut question);
             graph.unfold(problem, &question).expect("a sampled question")
         })
         .collect();
     let unfolded = start.elapsed().as_secs_f64();
-    let mut counter = CostCounter::new(&graph);
+    let mut counter = CostCounter::new(&graph).expect("it fits");
     let visits: usize = roots.iter().map(|&root| counter.costs(root).unique_contexts).sum();
     println!();
     println!(

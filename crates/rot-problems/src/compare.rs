@@ -57,7 +57,7 @@ impl Problem for Equal {
     fn facts(&self) -> &'static Facts {
         &Facts {
             name: "equal",
-            form: Form::Prefix { head: Token::EQUAL, separator: Token::COMMA },
+            form: Form::Prefix { head: Token::EQUAL, separator: Some(Token::COMMA) },
             unit: "digits",
             smallest: 1,
             paper_sizes: &[],

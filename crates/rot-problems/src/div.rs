@@ -1,7 +1,8 @@
 //! Division with remainder: the elementary-school procedure, by trial subtraction.
 
-use dashu_int::UBig;
-use rot_core::{Done, Facts, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts, Token};
+use rot_core::{
+    Done, Facts, Fault, Form, Pause, Problem, SampleRng, Sampling, Thoughts, Token, UBig,
+};
 
 use crate::compare::Compare;
 use crate::marks::{DIV, MINUS, R, VS};

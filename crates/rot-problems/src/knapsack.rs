@@ -18,7 +18,7 @@ impl Problem for Knapsack {
     fn facts(&self) -> &'static Facts {
         &Facts {
             name: "knapsack",
-            form: Form::Prefix { head: Token::KNAPSACK, separator: Token::COMMA },
+            form: Form::Prefix { head: Token::KNAPSACK, separator: Some(Token::COMMA) },
             unit: "items",
             smallest: 1,
             paper_sizes: &[2, 4, 6, 8, 10, 12],

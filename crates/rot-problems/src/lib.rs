@@ -39,11 +39,11 @@ pub use compare::{Compare, Equal};
 pub use div::Div;
 pub use knapsack::Knapsack;
 pub use lcs::Lcs;
-pub use lines::{LONGEST_LINE, LineError, Lines};
+pub use lines::{LineError, Lines};
 pub use lps::Lps;
 pub use mcm::Mcm;
 pub use mul::{Mul, TernaryMul};
-pub use read::{Question, ReadError, read, read_among};
+pub use read::{Question, ReadError, problem_of, read, read_among};
 pub use sort::{Merge, Sort};
 pub use sub::Sub;
 

@@ -3,9 +3,9 @@
 use std::io::{self, BufRead, Read};
 
 /// The longest line that is read, in bytes.
-pub const LONGEST_LINE: usize = 16 << 20;
+const LONGEST_LINE: usize = 16 << 20;
 
-/// Reads lines one by one. What follows the first [`LONGEST_LINE`] bytes of a line is dropped.
+/// Reads lines one by one. What follows the first 16 MiB of a line is dropped.
 pub struct Lines<R> {
     reader: R,
     buffer: Vec<u8>,
@@ -34,10 +34,14 @@ impl<R: BufRead> Lines<R> {
             })));
         }
         self.buffer.pop_if(|byte| *byte == b'\r');
-        Ok(Some(std::str::from_utf8(&self.buffer).map_err(|error| LineError {
-            start: String::from_utf8_lossy(&self.buffer),
-            what: format!("byte {} is not UTF-8", error.valid_up_to() + 1),
-        })))
+        match std::str::from_utf8(&self.buffer) {
+            // Some editors begin a file with a mark of the byte order.
+            Ok(line) => Ok(Some(Ok(line.strip_prefix('\u{feff}').unwrap_or(line)))),
+            Err(error) => Ok(Some(Err(LineError {
+                start: String::from_utf8_lossy(&self.buffer),
+                what: format!("byte {} is not UTF-8", error.valid_up_to() + 1),
+            }))),
+        }
     }
 }
 
@@ -56,7 +60,7 @@ mod tests {
 
     #[test]
     fn lines_come_one_by_one_whatever_they_hold() {
-        let mut input = b"one\r\n\n\xff2\n".to_vec();
+        let mut input = b"\xef\xbb\xbfone\r\n\n\xff2\n".to_vec();
         input.resize(input.len() + LONGEST_LINE + 7, b'x');
         input.extend(b"\nlast");
         let mut lines = Lines::new(input.as_slice());

@@ -8,14 +8,14 @@ use crate::marks::{COMMA, EQUAL, LPS, PLUS, SEMICOLON, VS};
 use crate::number::{ONE, TWO, check_digits, check_head, split};
 use crate::random::push_digits;
 
-/// `<LPS>41253261` is `12321;5`: the subsequence and its length.
+/// `<LPS>41253261` is `12521;5`: the subsequence and its length.
 pub struct Lps;
 
 impl Problem for Lps {
     fn facts(&self) -> &'static Facts {
         &Facts {
             name: "lps",
-            form: Form::Prefix { head: Token::LPS, separator: Token::COMMA },
+            form: Form::Prefix { head: Token::LPS, separator: None },
             unit: "length",
             smallest: 1,
             paper_sizes: &[4, 7, 8, 16, 24, 32, 40, 48, 56],
@@ -35,7 +35,7 @@ impl Problem for Lps {
     fn think<'a>(&self, body: &'a [Token], t: &mut Thoughts<'a>) -> Result<Done, Pause> {
         let (_, sequence) = split(body, Token::LPS)?;
         let (first, last, inner) = match sequence {
-            [] => return Err(Pause::Lost("the sequence is missing")),
+            [] => return Err(Pause::lost("the sequence is missing")),
             [_] => return t.answer(&[sequence, SEMICOLON, ONE]),
             [_, inner @ .., _] => (&sequence[..1], &sequence[sequence.len() - 1..], inner),
         };

@@ -20,7 +20,7 @@ impl Problem for Mcm {
     fn facts(&self) -> &'static Facts {
         &Facts {
             name: "mcm",
-            form: Form::Prefix { head: Token::MCM, separator: Token::COMMA },
+            form: Form::Prefix { head: Token::MCM, separator: Some(Token::COMMA) },
             unit: "matrices",
             smallest: 1,
             paper_sizes: &[2, 4, 6, 8, 10, 12],

@@ -17,7 +17,7 @@ pub const TWO: &[Token] = &[Token::D2];
 /// A number without its last digit, and that digit: `n / 10` and `n % 10`.
 pub fn split_last(number: &[Token]) -> Result<(&[Token], &[Token]), Pause> {
     match number.split_at(number.len().saturating_sub(1)) {
-        (_, []) => Err(Pause::Lost("a number is missing")),
+        (_, []) => Err(Pause::lost("a number is missing")),
         ([], last) => Ok((ZERO, last)),
         (rest, last) => Ok((rest, last)),
     }
@@ -26,7 +26,7 @@ pub fn split_last(number: &[Token]) -> Result<(&[Token], &[Token]), Pause> {
 /// The first digit, and what follows as a number: leading zeros vanish.
 pub fn split_first(number: &[Token]) -> Result<(&[Token], &[Token]), Pause> {
     match number.split_at(number.len().min(1)) {
-        ([], _) => Err(Pause::Lost("a number is missing")),
+        ([], _) => Err(Pause::lost("a number is missing")),
         (first, []) => Ok((first, ZERO)),
         (first, rest) => {
             let zeros = rest[..rest.len() - 1].iter().take_while(|&&digit| digit == Token::D0);
@@ -48,8 +48,8 @@ pub fn lead(number: &[Token]) -> &[Token] {
 /// The value of a number of one digit.
 pub fn digit(number: &[Token]) -> Result<u64, Pause> {
     match number {
-        [digit] => digit.as_digit().map(u64::from).ok_or(Pause::Lost("a digit is missing")),
-        _ => Err(Pause::Lost("a number should have one digit")),
+        [digit] => digit.as_digit().map(u64::from).ok_or(Pause::lost("a digit is missing")),
+        _ => Err(Pause::lost("a number should have one digit")),
     }
 }
 
@@ -90,7 +90,7 @@ impl Deref for Decimal {
 
 /// What stands before and behind the first `mark`.
 pub fn split(tokens: &[Token], mark: Token) -> Result<(&[Token], &[Token]), Pause> {
-    split_if(tokens, mark).ok_or(Pause::Lost("a separator is missing"))
+    split_if(tokens, mark).ok_or(Pause::lost("a separator is missing"))
 }
 
 /// What stands before and behind the first `mark`, if there is one.

@@ -5,17 +5,18 @@
 //! {"question": "<GO>2+3=", "thoughts": [], "answer": "5<STOP>"}
 //! ```
 //!
-//! [`check`] finds everything that would keep such a file from being trained on or solved.
+//! [`check`] says whether the contexts of a file hold together.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead};
 
 use rot_core::{Excerpt, Token, Vocabulary, parse_tokens};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::lines::Lines;
+use crate::lines;
 
-/// After so many findings in single lines the rest of the file is not read.
+/// After so many findings in single lines the rest of the file is not read, and no more are listed.
 const MOST_FINDINGS: usize = 1000;
 
 /// What is wrong in a line, and what to do about it.
@@ -44,15 +45,17 @@ pub struct Report {
     pub vocabulary_size: usize,
     /// What is wrong, in the order of the lines.
     pub findings: Vec<Finding>,
+    /// How many more findings there are than listed.
+    pub findings_left_out: usize,
 }
 
 /// Checks contexts in JSON Lines. No context may be longer than `max_context` tokens.
 pub fn check(input: impl BufRead, max_context: usize) -> io::Result<Report> {
     let mut findings = Vec::new();
-    let contexts = read_contexts(input, &mut findings)?;
+    let Lines { contexts, broken, complete } = read_lines(input, &mut findings)?;
 
     let mut longest_context = 0;
-    let mut tokens = [false; 256];
+    let mut tokens = Vec::new();
     for context in &contexts {
         let length = context.len();
         longest_context = longest_context.max(length);
@@ -63,18 +66,30 @@ pub fn check(input: impl BufRead, max_context: usize) -> io::Result<Report> {
                 remedy: "split it into more thoughts, or raise --max-context".into(),
             });
         }
-        context.mark_tokens(&mut tokens);
+        context.push_tokens(&mut tokens);
+        tokens.sort_unstable();
+        tokens.dedup();
+    }
+    let vocabulary = Vocabulary::of(tokens);
+    if contexts.is_empty() && findings.is_empty() {
+        findings.push(Finding {
+            line: 1,
+            what: "there is no context".into(),
+            remedy: format!("write {CONTEXT}, one a line"),
+        });
     }
 
     let index = index_contexts(&contexts, &mut findings);
-    let asked = check_thoughts(&contexts, &index, &mut findings);
-    check_cycles(&contexts, &asked, &mut findings);
-
     let mut is_asked = vec![false; contexts.len()];
-    asked.iter().flatten().for_each(|&context| is_asked[context] = true);
+    // What the rest of the file would say is not known: its contexts may be just those missed.
+    if complete {
+        let asked = check_thoughts(&contexts, &index, &broken, &mut findings);
+        check_cycles(&contexts, &asked, &mut findings);
+        asked.iter().flatten().for_each(|&context| is_asked[context] = true);
+    }
     findings.sort();
-    let vocabulary =
-        Vocabulary::of(Token::ALL.iter().copied().filter(|token| tokens[token.index()]));
+    let findings_left_out = findings.len().saturating_sub(MOST_FINDINGS);
+    findings.truncate(MOST_FINDINGS);
     Ok(Report {
         contexts: index.len(),
         problems: index.values().filter(|&&context| !is_asked[context]).count(),
@@ -82,14 +97,17 @@ pub fn check(input: impl BufRead, max_context: usize) -> io::Result<Report> {
         vocabulary: vocabulary.to_string(),
         vocabulary_size: vocabulary.len(),
         findings,
+        findings_left_out,
     })
 }
+
+type Object = serde_json::Map<String, serde_json::Value>;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ContextLine {
     question: String,
-    thoughts: Vec<ThoughtLine>,
+    thoughts: Vec<Object>,
     answer: String,
 }
 
@@ -102,7 +120,6 @@ struct ThoughtLine {
     tail: bool,
 }
 
-#[derive(PartialEq, Eq)]
 struct OwnContext {
     line: usize,
     question: Vec<Token>,
@@ -132,52 +149,54 @@ impl OwnContext {
         self.question.len() + thoughts.sum::<usize>() + answer
     }
 
-    fn mark_tokens(&self, marks: &mut [bool; 256]) {
-        let mut mark = |tokens: &[Token]| {
-            tokens.iter().for_each(|token| marks[token.index()] = true);
-        };
-        mark(&[Token::PAD]);
-        mark(&self.question);
-        mark(&self.answer);
+    fn push_tokens(&self, tokens: &mut Vec<Token>) {
+        tokens.push(Token::PAD);
+        tokens.extend(&self.question);
+        tokens.extend(&self.answer);
         for thought in &self.thoughts {
-            mark(&thought.question);
-            mark(&thought.answer);
-            mark(&[Token::THINK]);
+            tokens.extend(&thought.question);
+            tokens.extend(&thought.answer);
+            tokens.push(Token::THINK);
             if thought.tail {
-                mark(&[Token::TAIL]);
+                tokens.push(Token::TAIL);
             }
         }
     }
 }
 
+/// What the lines of a file hold, each by itself.
+struct Lines {
+    contexts: Vec<OwnContext>,
+    /// The questions of lines that are otherwise wrong: they are not missing.
+    broken: HashSet<Vec<Token>>,
+    /// Whether the whole file was read.
+    complete: bool,
+}
+
 /// Reads the lines that are contexts by themselves, and reports the others.
-fn read_contexts(input: impl BufRead, findings: &mut Vec<Finding>) -> io::Result<Vec<OwnContext>> {
-    let mut contexts = Vec::new();
-    let mut lines = Lines::new(input);
+fn read_lines(input: impl BufRead, findings: &mut Vec<Finding>) -> io::Result<Lines> {
+    let mut read = Lines { contexts: Vec::new(), broken: HashSet::new(), complete: true };
+    let mut lines = lines::Lines::new(input);
     let mut number = 0;
     while let Some(line) = lines.next_line()? {
         number += 1;
         let result = match line {
             Ok(line) if line.trim().is_empty() => continue,
-            Ok(line) => read_context(line, number),
-            Err(error) => Err(Complaint::new(error.what, "write the file as UTF-8 JSON Lines")),
+            Ok(line) => read_context(line, number, &mut read.broken),
+            Err(error) => Err(Complaint::new(error.what, "write UTF-8, one context a line")),
         };
         match result {
-            Ok(context) => contexts.push(context),
+            Ok(context) => read.contexts.push(context),
             Err(Complaint { what, remedy }) => {
                 findings.push(Finding { line: number, what, remedy });
             }
         }
         if findings.len() == MOST_FINDINGS {
-            findings.push(Finding {
-                line: number + 1,
-                what: format!("not read: there are {MOST_FINDINGS} findings above"),
-                remedy: "mend those first".into(),
-            });
+            read.complete = false;
             break;
         }
     }
-    Ok(contexts)
+    Ok(read)
 }
 
 struct Complaint {
@@ -191,22 +210,52 @@ impl Complaint {
     }
 }
 
-fn read_context(line: &str, number: usize) -> Result<OwnContext, Complaint> {
-    let raw: ContextLine = serde_json::from_str(line).map_err(|error| {
-        // The line number in the message would be that within this one line.
-        let message = error.to_string();
-        let message = message.rsplit_once(" at line").map_or(message.as_str(), |(what, _)| what);
-        Complaint::new(
-            format!("not a context: {message} (column {})", error.column()),
-            r#"write {"question": ..., "thoughts": [{"question": ..., "answer": ..., "tail": false}], "answer": ...}"#,
-        )
-    })?;
+/// Reads a context. Where only its answer or its thoughts are wrong, its question is remembered.
+fn read_context(
+    line: &str,
+    number: usize,
+    broken: &mut HashSet<Vec<Token>>,
+) -> Result<OwnContext, Complaint> {
+    let object: Object = serde_json::from_str(line).map_err(|error| not_a(CONTEXT, &error))?;
+    let raw: ContextLine = from_object(object, CONTEXT)?;
     let question = read_question(&raw.question, "the question", false)?;
+    match read_solution(raw) {
+        Ok((thoughts, answer)) => Ok(OwnContext { line: number, question, thoughts, answer }),
+        Err(complaint) => {
+            broken.insert(question);
+            Err(complaint)
+        }
+    }
+}
+
+const CONTEXT: &str = r#"{"question": ..., "thoughts": [...], "answer": ...}"#;
+const THOUGHT: &str = r#"{"question": ..., "answer": ..., "tail": false}"#;
+
+/// Reads fields by name: by itself, serde would take a list of values for them.
+fn from_object<T: DeserializeOwned>(object: Object, shape: &str) -> Result<T, Complaint> {
+    serde_json::from_value(object.into()).map_err(|error| not_a(shape, &error))
+}
+
+fn not_a(shape: &str, error: &serde_json::Error) -> Complaint {
+    // The line in serde's message would be that within this one line.
+    let message = error.to_string();
+    let message = message.rsplit_once(" at line").map_or(message.as_str(), |(what, _)| what);
+    let column = match error.column() {
+        0 => String::new(),
+        column => format!(" (column {column})"),
+    };
+    let what = if shape == CONTEXT { "a context" } else { "a thought" };
+    Complaint::new(format!("not {what}: {message}{column}"), format!("write {shape}"))
+}
+
+/// Reads the thoughts and the answer of a context.
+fn read_solution(raw: ContextLine) -> Result<(Vec<OwnThought>, Vec<Token>), Complaint> {
     let answer = read_answer(&raw.answer, "the answer")?;
     let mut thoughts = Vec::with_capacity(raw.thoughts.len());
     let count = raw.thoughts.len();
-    for (place, thought) in raw.thoughts.iter().enumerate() {
+    for (place, thought) in raw.thoughts.into_iter().enumerate() {
         let which = place + 1;
+        let thought: ThoughtLine = from_object(thought, THOUGHT)?;
         if thought.tail && which < count {
             return Err(Complaint::new(
                 format!("thought {which} of {count} is a tail call"),
@@ -233,7 +282,7 @@ fn read_context(line: &str, number: usize) -> Result<OwnContext, Complaint> {
             "the answer of a tail call is the answer of the context: make them equal",
         ));
     }
-    Ok(OwnContext { line: number, question, thoughts, answer })
+    Ok((thoughts, answer))
 }
 
 fn read_tokens(text: &str, which: &str) -> Result<Vec<Token>, Complaint> {
@@ -282,7 +331,7 @@ fn check_no_control(tokens: &[Token], which: &str) -> Result<(), Complaint> {
     match tokens.iter().find(|token| token.is_control()) {
         Some(token) => Err(Complaint::new(
             format!("{which} has a {token} inside"),
-            "take it out: GO, THINK, TAIL and STOP are put in where contexts are built",
+            "take it out: PAD, GO, STOP, THINK and TAIL are put in where contexts are built",
         )),
         None => Ok(()),
     }
@@ -317,6 +366,7 @@ fn index_contexts<'a>(
 fn check_thoughts(
     contexts: &[OwnContext],
     index: &HashMap<&[Token], usize>,
+    broken: &HashSet<Vec<Token>>,
     findings: &mut Vec<Finding>,
 ) -> Vec<Vec<usize>> {
     let mut asked = vec![Vec::new(); contexts.len()];
@@ -325,11 +375,12 @@ fn check_thoughts(
             let which = which + 1;
             let question = Excerpt(&thought.question);
             let Some(&found) = index.get(thought.question.as_slice()) else {
-                findings.push(Finding {
-                    line: context.line,
-                    what: format!("no context answers '{question}', which thought {which} asks"),
-                    remedy: "add a line with that question, or mend the thought".into(),
-                });
+                if !broken.contains(&thought.question) {
+                    let what =
+                        format!("no context answers '{question}', which thought {which} asks");
+                    let remedy = "add a line with that question, or mend the thought".into();
+                    findings.push(Finding { line: context.line, what, remedy });
+                }
                 continue;
             };
             asked[place].push(found);
@@ -356,7 +407,8 @@ fn check_cycles(contexts: &[OwnContext], asked: &[Vec<usize>], findings: &mut Ve
     #[derive(Clone, Copy, PartialEq)]
     enum State {
         New,
-        Open,
+        /// On the path, at that place.
+        Open(usize),
         Done,
     }
     let mut states = vec![State::New; contexts.len()];
@@ -364,7 +416,7 @@ fn check_cycles(contexts: &[OwnContext], asked: &[Vec<usize>], findings: &mut Ve
         if states[start] != State::New {
             continue;
         }
-        states[start] = State::Open;
+        states[start] = State::Open(0);
         // The path from `start`, each context with the number of its thoughts that were followed.
         let mut path = vec![(start, 0)];
         while let Some((context, followed)) = path.last_mut() {
@@ -377,11 +429,10 @@ fn check_cycles(contexts: &[OwnContext], asked: &[Vec<usize>], findings: &mut Ve
             *followed += 1;
             match states[next] {
                 State::New => {
-                    states[next] = State::Open;
+                    states[next] = State::Open(path.len());
                     path.push((next, 0));
                 }
-                State::Open => {
-                    let first = path.iter().position(|&(open, _)| open == next).unwrap_or(0);
+                State::Open(first) => {
                     let circle = &path[first..];
                     let lines: Vec<String> = circle
                         .iter()
@@ -453,12 +504,21 @@ mod tests {
     fn a_line_must_be_a_context() {
         for (line, what) in [
             ("{", "not a context: EOF while parsing an object (column 1)"),
-            ("[]", "not a context: invalid length 0, expected struct ContextLine"),
+            ("3", "not a context: invalid type: integer `3`, expected a map (column 1)"),
+            (r#"["<GO>2+3=", [], "5<STOP>"]"#, "not a context: invalid type: sequence"),
             (r#"{"question": "<GO>1=", "answer": "1<STOP>"}"#, "missing field `thoughts`"),
             (r#"{"question": 1, "thoughts": [], "answer": ""}"#, "invalid type: integer `1`"),
             (
                 r#"{"question": "<GO>1=", "thoughts": [], "answer": "1<STOP>", "tial": 1}"#,
                 "unknown field `tial`",
+            ),
+            (
+                r#"{"question": "<GO>1=", "thoughts": [["<GO>2+3=", "5<STOP>"]], "answer": "1<STOP>"}"#,
+                "invalid type: sequence",
+            ),
+            (
+                r#"{"question": "<GO>1=", "thoughts": [{"question": "<GO>2+3="}], "answer": "1<STOP>"}"#,
+                "not a thought: missing field `answer`",
             ),
         ] {
             let (number, found) = finding(&[leaf(), line.to_owned()]);
@@ -542,7 +602,34 @@ mod tests {
 
     #[test]
     fn a_hopeless_file_is_not_read_to_the_end() {
-        let report = report(&vec!["junk".to_owned(); 5000]);
-        assert_eq!(report.findings.len(), MOST_FINDINGS + 1);
+        let asks = context("<GO>12+3=", &[("<GO>2+3=", "5<STOP>", false)], "15<STOP>");
+        let mut lines = vec![asks];
+        lines.extend(vec!["junk".to_owned(); 5000]);
+        lines.push(leaf());
+        // Nothing is said of the thought in the first line: its answer was not read.
+        let report = report(&lines);
+        assert_eq!((report.findings.len(), report.findings_left_out), (MOST_FINDINGS, 0));
+        assert_eq!((report.findings[0].line, report.findings[999].line), (2, 1001));
+    }
+
+    #[test]
+    fn an_empty_file_holds_nothing() {
+        assert_eq!(finding(&[]), (1, "there is no context".into()));
+        assert_eq!(finding(&[String::new(), " ".into()]), (1, "there is no context".into()));
+    }
+
+    #[test]
+    fn a_broken_line_is_not_a_missing_one() {
+        let asks = context("<GO>12+3=", &[("<GO>2+3=", "5<STOP>", false)], "15<STOP>");
+        let (line, what) = finding(&[asks, context("<GO>2+3=", &[], "5")]);
+        assert_eq!((line, what.as_str()), (2, "the answer does not end with <STOP>"));
+    }
+
+    #[test]
+    fn many_findings_are_counted_and_some_are_listed() {
+        let asks =
+            |n: usize| context(&format!("<GO>{n}="), &[("<GO>=", "1<STOP>", false)], "1<STOP>");
+        let report = report(&(1..=1500).map(asks).collect::<Vec<_>>());
+        assert_eq!((report.findings.len(), report.findings_left_out), (MOST_FINDINGS, 500));
     }
 }

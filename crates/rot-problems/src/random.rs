@@ -3,9 +3,8 @@
 //! Logarithms come from the crate `libm`, in software: the standard library's differ between
 //! systems in the last bit, and a seed would give other questions there.
 
-use dashu_int::UBig;
 use rand::{Rng, RngExt};
-use rot_core::{SampleRng, Sampling, Token};
+use rot_core::{SampleRng, Sampling, Token, UBig};
 
 use crate::number::{Decimal, compare};
 

@@ -132,7 +132,9 @@ impl Typed {
         let Some(Piece { kind: Kind::Word(word), position, .. }) = self.pieces.first() else {
             return Ok(None);
         };
-        let Some(&problem) = problems.iter().find(|problem| problem.name() == word) else {
+        let Some(&problem) =
+            problems.iter().find(|problem| problem.name().eq_ignore_ascii_case(word))
+        else {
             let what =
                 format!("unknown problem '{}': there are {}", shorten(word), names(problems));
             return Err(ReadError { position: *position, what });
@@ -145,7 +147,7 @@ impl Typed {
     /// for whatever separates arguments; between operands, a comma or a cross does too.
     fn arguments_of(&self, problem: &'static dyn Problem) -> Result<Body, ReadError> {
         let form = problem.facts().form;
-        let mut body = self.tokens(Some(form.separator()))?;
+        let mut body = self.tokens(form.separator())?;
         match form {
             Form::Prefix { head, .. } => {
                 if body.first().is_none_or(|&(token, _)| token != head) {
@@ -169,7 +171,7 @@ impl Typed {
         problems: &[&'static dyn Problem],
     ) -> Result<(&'static dyn Problem, Body), ReadError> {
         let mut body = self.tokens(None)?;
-        if let Some(problem) = problem_of(problems, &body) {
+        if let Some(problem) = likely_problem(problems, &body) {
             return Ok((problem, body));
         }
         // People write a cross for multiplication, too.
@@ -178,7 +180,7 @@ impl Typed {
                 *token = Token::STAR;
             }
         }
-        if let Some(problem) = problem_of(problems, &body) {
+        if let Some(problem) = likely_problem(problems, &body) {
             return Ok((problem, body));
         }
         let mark = body.iter().find(|(token, _)| !token.is_digit());
@@ -222,19 +224,20 @@ impl Typed {
     }
 }
 
-/// The problem whose form a body has; failing that, one with the same mark, to say what is wrong.
-fn problem_of(
+/// The problem that a body belongs to, by its form.
+pub fn problem_of(
     problems: &[&'static dyn Problem],
-    body: &[(Token, usize)],
+    body: &[Token],
 ) -> Option<&'static dyn Problem> {
+    problems.iter().copied().find(|problem| problem.facts().form.fits(body))
+}
+
+/// The problem that a body belongs to; failing that, one with the same mark, to say what is wrong.
+fn likely_problem(problems: &[&'static dyn Problem], body: &Body) -> Option<&'static dyn Problem> {
     let bare: Vec<Token> = body.iter().map(|&(token, _)| token).collect();
     let mark = bare.iter().copied().find(|token| !token.is_digit());
     let similar = |problem: &&&'static dyn Problem| Some(problem.facts().form.mark()) == mark;
-    problems
-        .iter()
-        .find(|problem| problem.facts().form.fits(&bare))
-        .or_else(|| problems.iter().rfind(similar))
-        .copied()
+    problem_of(problems, &bare).or_else(|| problems.iter().rfind(similar).copied())
 }
 
 /// The piece at the start of `text` and its length, or what is there instead of a token.
@@ -262,11 +265,10 @@ fn word(text: &str) -> &str {
 }
 
 fn kind_of_word(word: &str) -> Kind {
-    let word = word.to_ascii_lowercase();
-    match word.as_str() {
+    match word.to_ascii_lowercase().as_str() {
         "x" => Kind::Token(Token::TIMES),
         "vs" => Kind::Token(Token::VS),
-        _ => Kind::Word(word),
+        _ => Kind::Word(word.to_owned()),
     }
 }
 
@@ -371,6 +373,8 @@ mod tests {
             ("gcd 12 18", 1, "unknown problem 'gcd': there are add, sub"),
             ("lcs 1234", 9, "expected another sequence"),
             ("lps", 4, "missing"),
+            ("lps 12 34", 8, "nothing between"),
+            ("12+cL", 4, "unknown word 'cL'"),
             ("sort", 5, "missing"),
             ("sort 3,,4", 8, "missing"),
             ("knapsack 5&12", 14, "the capacity"),

@@ -15,7 +15,7 @@ impl Problem for Sort {
     fn facts(&self) -> &'static Facts {
         &Facts {
             name: "sort",
-            form: Form::Prefix { head: Token::SORT, separator: Token::COMMA },
+            form: Form::Prefix { head: Token::SORT, separator: Some(Token::COMMA) },
             unit: "most terms",
             smallest: 2,
             // The paper gives a figure and no table; these span its range.
@@ -54,7 +54,7 @@ fn split_at_comma(terms: &[Token], place: usize) -> Result<(&[Token], &[Token]),
     let mut commas = terms.iter().enumerate().filter(|&(_, &token)| token == Token::COMMA);
     match commas.nth(place) {
         Some((at, _)) => Ok((&terms[..at], &terms[at + 1..])),
-        None => Err(Pause::Lost("a comma is missing")),
+        None => Err(Pause::lost("a comma is missing")),
     }
 }
 
@@ -65,7 +65,7 @@ impl Problem for Merge {
     fn facts(&self) -> &'static Facts {
         &Facts {
             name: "merge",
-            form: Form::Prefix { head: Token::MERGE, separator: Token::SEP },
+            form: Form::Prefix { head: Token::MERGE, separator: Some(Token::SEP) },
             unit: "most terms",
             smallest: 2,
             paper_sizes: &[],

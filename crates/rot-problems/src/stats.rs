@@ -1,10 +1,12 @@
 //! How long contexts get and how much there is to generate: the paper's two appendix figures.
 
-use dashu_int::UBig;
 use dashu_int::ops::BitTest;
 use rand::RngExt;
 use rayon::prelude::*;
-use rot_core::{CostCounter, Problem, Sampler, Sampling, ThoughtGraph, Token, UnfoldError};
+use rot_core::{
+    CostCounter, DEFAULT_MEMORY_LIMIT, Problem, Sampler, Sampling, SizeError, ThoughtGraph, Token,
+    UBig, UnfoldError,
+};
 
 /// What one random problem brings to the distributions.
 #[derive(Clone, Debug)]
@@ -31,14 +33,16 @@ pub fn sample(
     count: u64,
     done: impl Fn() + Sync,
 ) -> Result<Vec<Sample>, StatsError> {
-    let sampler = Sampler::new(problem, size, Sampling::Paper, seed).map_err(StatsError::Size)?;
+    let sampler = Sampler::new(problem, size, Sampling::Paper, seed)?;
+    let memory_limit = DEFAULT_MEMORY_LIMIT / rayon::current_num_threads();
+    let scratch = || (ThoughtGraph::with_memory_limit(memory_limit), Vec::new());
     let one = |(graph, question): &mut (ThoughtGraph, Vec<Token>), index: u64| {
-        let mut rng = sampler.question(index, question);
+        let mut rng = sampler.write_question(index, question);
         graph.clear();
         let root = graph.unfold(problem, question)?;
         let drawn = rng.random_range(0..graph.len() as u64) as usize;
-        let costs = CostCounter::new(graph).costs(root);
-        let drawn = graph.contexts().nth(drawn).unwrap_or(root);
+        let drawn = graph.context(drawn).expect("an index below the number of contexts");
+        let costs = CostCounter::new(graph)?.costs(root);
         done();
         Ok(Sample {
             rot_context: graph.rot_lengths(drawn).context,
@@ -49,15 +53,15 @@ pub fn sample(
             naive_tokens: costs.naive_tokens,
         })
     };
-    (0..count).into_par_iter().map_init(Default::default, one).collect()
+    (0..count).into_par_iter().map_init(scratch, one).collect()
 }
 
 /// Why there are no statistics.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StatsError {
     /// The size cannot be sampled.
-    #[error("{0}")]
-    Size(String),
+    #[error(transparent)]
+    Size(#[from] SizeError),
     /// A problem was too large.
     #[error(transparent)]
     Unfold(#[from] UnfoldError),

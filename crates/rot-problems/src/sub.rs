@@ -42,7 +42,7 @@ impl Problem for Sub {
             let difference = left.checked_sub(digit(r_last)?);
             return match difference {
                 Some(difference) => t.answer(&[&Decimal::new(difference)]),
-                None => Err(Pause::Lost("the result is below zero")),
+                None => Err(Pause::lost("the result is below zero")),
             };
         }
 

@@ -67,7 +67,7 @@ fn agree(expected: &Value) {
         assert_eq!(hash, expected["sorted_contexts_sha256"], "{text}");
     }
 
-    let costs = CostCounter::new(&graph).costs(root);
+    let costs = CostCounter::new(&graph).unwrap().costs(root);
     assert_eq!(costs.unique_contexts, expected["unique_contexts"], "{text}");
     assert_eq!(costs.longest_context, expected["max_context"], "{text}");
     assert_eq!(costs.naive_contexts.to_string(), expected["naive_contexts"], "{text}");

@@ -1,8 +1,7 @@
 //! Samples against the exact probabilities of the paper's distributions, and against the past: a
 //! seed gives the same questions for ever.
 
-use dashu_int::UBig;
-use rot_core::{Problem, Sampler, Sampling, Text, Token};
+use rot_core::{Problem, Sampler, Sampling, Text, Token, UBig};
 use rot_problems::{
     Add, Compare, Div, Equal, Knapsack, Lcs, Lps, Mcm, Merge, Mul, PROBLEMS, Sort, Sub,
 };
@@ -19,7 +18,7 @@ fn bodies(
     let sampler = Sampler::new(problem, size, sampling, 2023).expect("a valid size");
     (0..count).map(move |index| {
         let mut question = Vec::new();
-        sampler.question(index, &mut question);
+        sampler.write_question(index, &mut question);
         question[1..question.len() - 1].to_vec()
     })
 }
@@ -157,7 +156,7 @@ fn the_larger_operand_of_a_subtraction_comes_first() {
 }
 
 #[test]
-fn divisions_have_divisors_and_quotients_of_all_lengths() {
+fn divisors_are_log_uniform() {
     for size in [6, 64] {
         let all: Vec<_> = bodies(&Div, size, Sampling::Paper, SAMPLES).collect();
         let divisors = all.iter().map(|body| split(body, Token::DIV)[1]);
@@ -166,6 +165,29 @@ fn divisions_have_divisors_and_quotients_of_all_lengths() {
         assert_distribution(&name, &digit_counts(divisors, size), &expected);
         assert!(all.iter().all(|body| split(body, Token::DIV)[0].len() <= size as usize));
     }
+}
+
+/// Long quotients and remainders are log-uniform: the share of the distribution below each is
+/// uniform itself.
+#[test]
+fn long_quotients_and_remainders_are_log_uniform() {
+    let log = |number: &UBig| rot_problems::stats::log10(number) * std::f64::consts::LN_10;
+    let share = |value: &UBig, bound: f64| {
+        (log(&(value + UBig::from(3u8))) - 3f64.ln()) / (bound - 3f64.ln())
+    };
+    let limit = 64.0 * std::f64::consts::LN_10;
+    let (mut quotients, mut remainders) = (vec![0; 10], vec![0; 10]);
+    for body in bodies(&Div, 64, Sampling::Paper, SAMPLES) {
+        let numbers = split(&body, Token::DIV);
+        let [a, b] = [value(numbers[0]), value(numbers[1])];
+        // In the middle both bounds are so large that offsets and steps of one do not show.
+        if (20..44).contains(&numbers[1].len()) {
+            quotients[(share(&(&a / &b), limit - log(&b)) * 10.0) as usize] += 1;
+            remainders[(share(&(&a % &b), log(&b)) * 10.0) as usize] += 1;
+        }
+    }
+    assert_distribution("quotients", &quotients, &[0.1; 10]);
+    assert_distribution("remainders", &remainders, &[0.1; 10]);
 }
 
 /// With the divisor known, the quotient is `U_log(0, 10^N / b, 3)`, whose end is no whole number.
@@ -290,7 +312,7 @@ fn a_seed_keeps_its_questions() {
     let first = |problem: &'static dyn Problem, size, sampling| {
         let sampler = Sampler::new(problem, size, sampling, 1).expect("a valid size");
         let mut question = Vec::new();
-        sampler.question(1_000_000_007, &mut question);
+        sampler.write_question(1_000_000_007, &mut question);
         Text(&question).to_string()
     };
     let drawn: Vec<String> =
@@ -317,5 +339,5 @@ const EXPECTED: [&str; 14] = [
     "<GO><MERGE>13,32,42,404<SEP>0,6,81=",
 ];
 const EXPECTED_UNIFORM: &str =
-    "<GO>7026826017035410872277732494746821894111÷2119905820280005351533173434796825311817=";
+    "<GO>5206870690682554514582572957162355874970÷747257362073881506665134383972532160786=";
 const EXPECTED_LONG: &str = "<GO>280260440088895871075582210428385495736147764612502448601+1405210376995348375072168400880745515386385142421187158=";

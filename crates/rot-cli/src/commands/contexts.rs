@@ -2,17 +2,16 @@
 
 use std::io::{self, Write};
 
-use anyhow::{Result, bail};
-use rot_core::{Context, ContextId, CostCounter, Paradigm, Text, ThoughtGraph, Token};
+use anyhow::{Context as _, Result, bail};
+use rot_core::{Context, ContextId, Paradigm, Text, ThoughtGraph, Token};
 use rot_problems::{Lines, Question, read};
 use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
-use serde_json::json;
 
-use super::unfold;
+use super::{costs, unfold};
 use crate::AlreadyReported;
 use crate::args::ContextsArgs;
-use crate::output::{Output, Role, counted, grouped};
+use crate::output::{Output, Role, counted, grouped, note};
 use crate::tree;
 
 pub(crate) fn run(args: &ContextsArgs) -> Result<()> {
@@ -28,14 +27,14 @@ pub(crate) fn run(args: &ContextsArgs) -> Result<()> {
     let mut failed = false;
     let mut lines = Lines::new(io::stdin().lock());
     let mut number = 0;
-    while let Some(line) = lines.next_line()? {
+    while let Some(line) = lines.next_line().context("cannot read standard input")? {
         number += 1;
         let (line, question) = match &line {
             Ok(line) if line.trim().is_empty() && !args.jsonl => continue,
             Ok(line) => (*line, read(line).map_err(|error| error.to_string())),
             Err(error) => (&*error.start, Err(error.what.clone())),
         };
-        let unreadable = match question {
+        let failure = match question {
             Ok(question) => match show(&question, &mut graph, args, &mut out) {
                 // An error of the output ends it all; a problem that is too large does not.
                 Err(error) if error.is::<io::Error>() || error.is::<serde_json::Error>() => {
@@ -46,12 +45,14 @@ pub(crate) fn run(args: &ContextsArgs) -> Result<()> {
             },
             Err(what) => Some(what),
         };
-        if let Some(what) = unreadable {
+        if let Some(what) = failure {
             failed = true;
             if args.jsonl {
-                writeln!(out, "{}", json!({ "question": line, "error": what }))?;
+                serde_json::to_writer(&mut out, &Failure { question: line, error: what })?;
+                writeln!(out)?;
             } else {
-                eprintln!("error: line {number}: '{}': {what}", rot_core::shorten(line));
+                let question = rot_core::shorten(line);
+                note(format_args!("error: line {number}: '{question}': {what}"));
             }
         }
         // Whoever feeds questions one by one may wait for the answer to each.
@@ -59,7 +60,7 @@ pub(crate) fn run(args: &ContextsArgs) -> Result<()> {
     }
     if failed {
         if !args.jsonl {
-            bail!("some questions could not be read, see above");
+            bail!("some questions were not answered, see above");
         }
         bail!(AlreadyReported);
     }
@@ -85,7 +86,7 @@ fn show(
             if !graph.write_cot(root, args.max_cot_tokens, &mut context) {
                 bail!(
                     "the CoT context has {} tokens, over the limit of {}: raise --max-cot-tokens",
-                    grouped(CostCounter::new(graph).costs(root).cot_context),
+                    grouped(costs(graph, root)?.cot_context),
                     grouped(args.max_cot_tokens)
                 );
             }
@@ -111,7 +112,7 @@ fn headline(
     root: ContextId,
     out: &mut Output,
 ) -> Result<()> {
-    let costs = CostCounter::new(graph).costs(root);
+    let costs = costs(graph, root)?;
     let line = format!(
         "{}: {} ({} without a cache), {} to generate ({} without), longest {}, CoT {}",
         question.problem.name(),
@@ -186,6 +187,13 @@ fn show_aligned(context: &Context, roles: &[Role], before_y: &str, out: &mut Out
     Ok(())
 }
 
+/// What stands in place of a question that cannot be read.
+#[derive(Serialize)]
+struct Failure<'a> {
+    question: &'a str,
+    error: String,
+}
+
 /// One question with everything that belongs to it, written while it is made.
 #[derive(Serialize)]
 struct Record<'a> {
@@ -236,7 +244,7 @@ fn write_json(
     max_cot_tokens: usize,
     out: &mut Output,
 ) -> Result<()> {
-    let costs = CostCounter::new(graph).costs(root);
+    let costs = costs(graph, root)?;
     let (mut wt, mut cot) = (Context::default(), Context::default());
     graph.write_wt(root, &mut wt);
     let cot_fits = graph.write_cot(root, max_cot_tokens, &mut cot);

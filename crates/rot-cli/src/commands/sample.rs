@@ -10,12 +10,12 @@ use crate::args::SampleArgs;
 use crate::output::Output;
 
 pub(crate) fn run(args: &SampleArgs) -> Result<()> {
-    let sampler =
-        Sampler::new(args.problem, args.size, args.sampling, args.seed).map_err(WrongUsage)?;
+    let sampler = Sampler::new(args.problem, args.size, args.sampling, args.seed)
+        .map_err(|error| WrongUsage(error.to_string()))?;
     let mut out = Output::new();
     let mut question = Vec::new();
     for index in 0..args.count {
-        sampler.question(index, &mut question);
+        sampler.write_question(index, &mut question);
         writeln!(out, "{}", Text(&question))?;
     }
     out.flush()?;

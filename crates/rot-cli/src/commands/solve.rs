@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use anyhow::Result;
-use rot_core::{ContextId, CostCounter, Costs, Text, ThoughtGraph, Token};
-use serde_json::json;
+use rot_core::{ContextId, Costs, Text, ThoughtGraph, Token};
+use serde::Serialize;
 
-use super::unfold;
+use super::{costs, unfold};
 use crate::args::SolveArgs;
 use crate::output::{Output, Role, counted, grouped};
 use crate::tree;
@@ -14,27 +14,42 @@ use crate::tree;
 /// Who answers. There is no trained model: the label says so wherever an answer is printed.
 const MODEL: &str = "ground-truth oracle";
 
+/// An answer for programs, under the names of `rot contexts --jsonl`. What has no bound is text.
+#[derive(Serialize)]
+struct Record {
+    model: &'static str,
+    problem: &'static str,
+    question: String,
+    answer: String,
+    unique_contexts: usize,
+    unique_generated_tokens: u64,
+    max_context: usize,
+    naive_contexts: String,
+    naive_generated_tokens: String,
+    cot_context: String,
+}
+
 pub(crate) fn run(args: &SolveArgs) -> Result<()> {
     let question = args.question.read()?;
     let mut graph = ThoughtGraph::with_memory_limit(args.question.memory_limit());
     let root = unfold(&mut graph, &question)?;
-    let costs = CostCounter::new(&graph).costs(root);
+    let costs = costs(&graph, root)?;
     let mut out = Output::new();
     if args.json {
-        let answer = graph.answer(root);
-        let object = json!({
-            "model": MODEL,
-            "problem": question.problem.name(),
-            "question": Text(&question.tokens).to_string(),
-            "answer": Text(&answer[..answer.len() - 1]).to_string(),
-            "contexts": costs.unique_contexts,
-            "generated_tokens": costs.unique_tokens,
-            "longest_context": costs.longest_context,
-            "naive_contexts": costs.naive_contexts.to_string(),
-            "naive_generated_tokens": costs.naive_tokens.to_string(),
-            "cot_context": costs.cot_context.to_string(),
-        });
-        writeln!(out, "{object}")?;
+        let record = Record {
+            model: MODEL,
+            problem: question.problem.name(),
+            question: Text(&question.tokens).to_string(),
+            answer: Text(graph.answer(root)).to_string(),
+            unique_contexts: costs.unique_contexts,
+            unique_generated_tokens: costs.unique_tokens,
+            max_context: costs.longest_context,
+            naive_contexts: costs.naive_contexts.to_string(),
+            naive_generated_tokens: costs.naive_tokens.to_string(),
+            cot_context: costs.cot_context.to_string(),
+        };
+        serde_json::to_writer(&mut out, &record)?;
+        writeln!(out)?;
     } else {
         if args.tree {
             draw(&graph, root, &mut out)?;

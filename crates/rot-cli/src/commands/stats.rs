@@ -3,18 +3,18 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use rot_core::Problem;
 use rot_problems::stats::{Sample, StatsError, log10, sample};
 
 use crate::WrongUsage;
 use crate::args::StatsArgs;
 use crate::figure::{self, Histogram, Panel};
-use crate::output::Output;
+use crate::output::{Output, counted, grouped, note};
 
 /// The problems of one kind and size.
 struct Cell {
@@ -46,7 +46,7 @@ struct Figure {
 const FIGURES: [Figure; 2] = [
     Figure {
         file: "context-lengths",
-        title: "Tokens in a context",
+        title: "Number of problems by tokens in a context",
         series: [
             ("rot", |sample| (sample.rot_context as f64).log10()),
             ("cot", |sample| log10(&sample.cot_context)),
@@ -54,7 +54,7 @@ const FIGURES: [Figure; 2] = [
     },
     Figure {
         file: "problem-tokens",
-        title: "Tokens to generate for a problem",
+        title: "Number of problems by tokens to generate",
         series: [
             ("unique", |sample| (sample.unique_tokens as f64).log10()),
             ("naive", |sample| log10(&sample.naive_tokens)),
@@ -63,9 +63,8 @@ const FIGURES: [Figure; 2] = [
 ];
 
 pub(crate) fn run(args: &StatsArgs) -> Result<()> {
+    make_folder(&args.out)?;
     let cells = measure(args)?;
-    fs::create_dir_all(&args.out)
-        .with_context(|| format!("cannot make the folder '{}'", args.out.display()))?;
     for figure in &FIGURES {
         write(&args.out, &format!("{}.csv", figure.file), &histogram_csv(figure, &cells)?)?;
         write(&args.out, &format!("{}.svg", figure.file), &svg(figure, &cells)?)?;
@@ -81,9 +80,11 @@ pub(crate) fn run(args: &StatsArgs) -> Result<()> {
 /// Draws the problems of all cells, with progress on standard error.
 fn measure(args: &StatsArgs) -> Result<Vec<Cell>> {
     let cells = args.cells()?;
-    let sizes = cells.iter().map(|&(problem, size)| contexts_each(problem, size, args.seed));
+    let sizes = cells.iter().map(|&(problem, size)| contexts_each(problem, size, args));
     let contexts: Vec<u64> = sizes.collect::<Result<_>>()?;
-    let bar = progress_bar(contexts.iter().map(|each| each * args.samples).sum());
+    let bar = progress_bar(
+        contexts.iter().map(|each| each.saturating_mul(args.samples)).fold(0, u64::saturating_add),
+    );
     let mut measured = Vec::with_capacity(cells.len());
     for ((problem, size), contexts) in cells.into_iter().zip(contexts) {
         let start = Instant::now();
@@ -93,7 +94,8 @@ fn measure(args: &StatsArgs) -> Result<Vec<Cell>> {
         let cell = Cell { problem, size, samples };
         if !std::io::stderr().is_terminal() {
             let seconds = start.elapsed().as_secs_f64();
-            eprintln!("{}: {} problems in {seconds:.1} s", cell.name(), args.samples);
+            let (name, problems) = (cell.name(), counted(args.samples, "problem"));
+            note(format_args!("{name}: {problems} in {seconds:.1} s"));
         }
         measured.push(cell);
     }
@@ -102,25 +104,28 @@ fn measure(args: &StatsArgs) -> Result<Vec<Cell>> {
 }
 
 /// About how many contexts a problem has: what it costs, for the time left to be honest.
-fn contexts_each(problem: &'static dyn Problem, size: u32, seed: u64) -> Result<u64> {
-    let few = sample(problem, size, seed, 8, || ()).map_err(as_failure)?;
-    Ok(1 + few.iter().map(|sample| sample.unique_contexts as u64).sum::<u64>() / 8)
+fn contexts_each(problem: &'static dyn Problem, size: u32, args: &StatsArgs) -> Result<u64> {
+    let few = (args.samples / 1000).clamp(1, 8);
+    let samples = sample(problem, size, args.seed, few, || ()).map_err(as_failure)?;
+    Ok(1 + samples.iter().map(|sample| sample.unique_contexts as u64).sum::<u64>() / few)
 }
 
 fn progress_bar(contexts: u64) -> ProgressBar {
-    let template = "{msg:12} {wide_bar} {human_pos}/{human_len} contexts, {per_sec}, {eta} left";
-    let style = ProgressStyle::with_template(template);
+    let template = "{msg:12} {wide_bar} {percent}%, {rate} contexts/s, {eta} left";
+    let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+        let _ = out.write_str(&grouped(state.per_sec() as u64));
+    };
     let bar = ProgressBar::new(contexts);
     bar.enable_steady_tick(Duration::from_millis(200));
-    match style {
-        Ok(style) => bar.with_style(style),
+    match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style.with_key("rate", rate)),
         Err(_) => bar,
     }
 }
 
 fn as_failure(error: StatsError) -> anyhow::Error {
     match error {
-        StatsError::Size(what) => WrongUsage(what).into(),
+        StatsError::Size(error) => WrongUsage(error.to_string()).into(),
         StatsError::Unfold(error) => error.into(),
     }
 }
@@ -259,13 +264,27 @@ impl Table {
     }
 }
 
+/// Makes the folder and tries to write there, before there is anything to lose.
+fn make_folder(folder: &Path) -> Result<()> {
+    let probe = unfinished(folder, "summary.csv");
+    fs::create_dir_all(folder)
+        .and_then(|()| fs::write(&probe, ""))
+        .and_then(|()| fs::remove_file(&probe))
+        .with_context(|| format!("cannot write to the folder '{}'", folder.display()))
+}
+
 /// Writes a file whole or not at all.
 fn write(folder: &Path, name: &str, content: &str) -> Result<()> {
-    let path = folder.join(name);
-    let unfinished = folder.join(format!(".{name}.unfinished"));
-    fs::write(&unfinished, content)
-        .and_then(|()| fs::rename(&unfinished, &path))
-        .with_context(|| format!("cannot write '{}'", path.display()))?;
-    eprintln!("wrote {}", path.display());
+    let (path, unfinished) = (folder.join(name), unfinished(folder, name));
+    let written = fs::write(&unfinished, content).and_then(|()| fs::rename(&unfinished, &path));
+    if written.is_err() {
+        let _ = fs::remove_file(&unfinished);
+    }
+    written.with_context(|| format!("cannot write '{}'", path.display()))?;
+    note(format_args!("wrote {}", path.display()));
     Ok(())
+}
+
+fn unfinished(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!(".{name}.unfinished"))
 }
