@@ -132,7 +132,7 @@ impl ThoughtGraph {
     pub fn write_cot(&self, id: ContextId, most: usize, out: &mut Context) -> bool {
         let start = out.len();
         out.push_given(self.question(id));
-        // Contexts that are being written, each with the number of thoughts behind it.
+        // Contexts that are being written, each with the number of its thoughts that are written.
         let mut open = vec![(id, 0)];
         while let Some((context, done)) = open.last_mut() {
             if let Some(thought) = self.thoughts(*context).nth(*done) {

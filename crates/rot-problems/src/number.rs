@@ -88,12 +88,12 @@ impl Deref for Decimal {
     }
 }
 
-/// What stands before and behind the first `mark`.
+/// What stands before and after the first `mark`.
 pub fn split(tokens: &[Token], mark: Token) -> Result<(&[Token], &[Token]), Pause> {
     split_if(tokens, mark).ok_or(Pause::lost("a separator is missing"))
 }
 
-/// What stands before and behind the first `mark`, if there is one.
+/// What stands before and after the first `mark`, if there is one.
 pub fn split_if(tokens: &[Token], mark: Token) -> Option<(&[Token], &[Token])> {
     let at = tokens.iter().position(|&token| token == mark)?;
     Some((&tokens[..at], &tokens[at + 1..]))

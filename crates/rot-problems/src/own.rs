@@ -308,7 +308,7 @@ fn read_question(text: &str, which: &str, tail: bool) -> Result<Vec<Token>, Comp
     }
     if tokens.len() == 1 {
         let what = format!("{which} is empty");
-        return Err(Complaint::new(what, "write the question behind its <GO>"));
+        return Err(Complaint::new(what, "write the question after its <GO>"));
     }
     check_no_control(&tokens[1..], which)?;
     Ok(tokens)
@@ -362,7 +362,7 @@ fn index_contexts<'a>(
     index
 }
 
-/// Finds the context behind each thought, and reports those without one or with another answer.
+/// Finds the context that answers each thought, and reports those without one or with another answer.
 fn check_thoughts(
     contexts: &[OwnContext],
     index: &HashMap<&[Token], usize>,

@@ -86,7 +86,7 @@ type Body = Vec<(Token, usize)>;
 /// A question piece by piece, without the `<GO>` and the `=` at its ends.
 struct Typed {
     pieces: Vec<Piece>,
-    /// The position behind the last character.
+    /// The position after the last character.
     end: usize,
 }
 

@@ -49,7 +49,7 @@ impl Problem for Sort {
     }
 }
 
-/// What stands before and behind the comma at `place`.
+/// What stands before and after the comma at `place`.
 fn split_at_comma(terms: &[Token], place: usize) -> Result<(&[Token], &[Token]), Pause> {
     let mut commas = terms.iter().enumerate().filter(|&(_, &token)| token == Token::COMMA);
     match commas.nth(place) {

@@ -69,10 +69,10 @@ pub enum StatsError {
 
 /// The decimal logarithm of a number of any length; of zero, zero.
 pub fn log10(number: &UBig) -> f64 {
-    // The first 64 bits and the number of those behind them.
-    let behind = number.bit_len().saturating_sub(64);
-    let first = u64::try_from(number >> behind).unwrap_or(u64::MAX).max(1);
-    (first as f64).log10() + behind as f64 * std::f64::consts::LOG10_2
+    // The first 64 bits and the number of those after them.
+    let after = number.bit_len().saturating_sub(64);
+    let first = u64::try_from(number >> after).unwrap_or(u64::MAX).max(1);
+    (first as f64).log10() + after as f64 * std::f64::consts::LOG10_2
 }
 
 #[cfg(test)]

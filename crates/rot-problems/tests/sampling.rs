@@ -104,7 +104,7 @@ fn small_values_are_log_uniform_one_by_one() {
     assert_distribution("values below 100", &counts, &expected);
 }
 
-/// Leading digits follow from the logarithm; those far behind are uniform.
+/// Leading digits follow from the logarithm; those further on are uniform.
 #[test]
 fn long_numbers_have_true_digits() {
     let all: Vec<_> = bodies(&Add, 64, Sampling::Paper, SAMPLES).collect();
