@@ -251,7 +251,7 @@ fn long(seed: u64, length: usize) -> String {
         state =
             state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let digit = (state >> 33) % 10;
-        let run = if digit % 9 == 0 { 1 + (state >> 40) % 4 } else { 1 };
+        let run = if digit.is_multiple_of(9) { 1 + (state >> 40) % 4 } else { 1 };
         digits.extend((0..run).map(|_| char::from(b'0' + digit as u8)));
     }
     digits.truncate(length);
