@@ -168,7 +168,7 @@ pub(crate) struct QuestionArgs {
     #[arg(required = true)]
     question: Vec<String>,
     /// Give up where the contexts of a question take more memory than this.
-    #[arg(long, value_name = "MIB", default_value_t = DEFAULT_MEMORY_LIMIT >> 20)]
+    #[arg(long, value_name = "MIB", default_value_t = DEFAULT_MEMORY_LIMIT >> 20, display_order = 9)]
     max_memory: usize,
 }
 

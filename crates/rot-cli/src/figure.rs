@@ -132,10 +132,14 @@ fn draw_panel(
         .y_label_formatter(&|count| power_of_ten(count.log10()))
         .draw()
         .map_err(own)?;
+    // Where a bin is narrower than a pixel, only an outline is seen.
+    let narrow = end * f64::from(BINS_PER_DECADE) > f64::from(PANEL.0);
     for (histogram, colour) in panel.series.iter().zip(COLOURS) {
+        let colour = colour.mix(0.6);
+        let style = if narrow { colour.stroke_width(1) } else { colour.filled() };
         let bars = histogram.bins().map(|bin| {
             let corners = [(bin.from, least), (bin.to.min(end), f64::from(bin.count))];
-            Rectangle::new(corners, colour.mix(0.6).filled())
+            Rectangle::new(corners, style)
         });
         chart.draw_series(bars).map_err(own)?;
     }

@@ -447,6 +447,7 @@ junk
 }
 
 /// Runs a line as a shell in the given folder would, with `rot` on the path.
+#[cfg(unix)]
 fn shell(line: &str, folder: &Path) -> Output {
     let program = Path::new(assert_cmd::cargo::cargo_bin!("rot"));
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -461,6 +462,7 @@ fn shell(line: &str, folder: &Path) -> Output {
 }
 
 /// Every transcript in the documentation is what happens.
+#[cfg(unix)]
 #[test]
 fn transcripts_are_true() {
     let mut transcripts = 0;
@@ -480,6 +482,7 @@ fn transcripts_are_true() {
 }
 
 /// Every example in the help is run as it stands.
+#[cfg(unix)]
 #[test]
 fn the_examples_in_the_help_work() {
     let folder = tempfile::tempdir().expect("a folder");
