@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let usage = error.downcast_ref::<WrongUsage>().is_some();
+            let usage = error.is::<WrongUsage>();
             // Every other file is named where it is opened.
             let bare = error.chain().len() == 1
                 && (error.is::<io::Error>() || error.is::<serde_json::Error>());
@@ -42,27 +42,14 @@ fn main() -> ExitCode {
 }
 
 /// The command line asks for something that cannot be.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 struct WrongUsage(String);
 
 /// Something failed, and the output says what.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("see above")]
 struct AlreadyReported;
-
-impl std::fmt::Display for WrongUsage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::fmt::Display for AlreadyReported {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("see above")
-    }
-}
-
-impl std::error::Error for WrongUsage {}
-impl std::error::Error for AlreadyReported {}
 
 /// Whether the reader of our output has left, as `head` does: it has what it wanted.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {

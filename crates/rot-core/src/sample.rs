@@ -9,10 +9,9 @@ use crate::{Facts, Problem, Token};
 pub type SampleRng = ChaCha8Rng;
 
 /// The distribution of the numbers in a question.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sampling {
     /// As the paper says: the extended log-uniform distribution, about as many of each length.
-    #[default]
     Paper,
     /// Uniform over the same range, so that nearly all numbers have full length.
     Uniform,

@@ -68,11 +68,6 @@ impl Vocabulary {
     pub fn id(&self, token: Token) -> Option<usize> {
         self.tokens.binary_search(&token).ok()
     }
-
-    /// The first of `tokens` that does not belong to the vocabulary.
-    pub fn lacks(&self, tokens: &[Token]) -> Option<Token> {
-        tokens.iter().copied().find(|&token| self.id(token).is_none())
-    }
 }
 
 impl fmt::Display for Vocabulary {
@@ -128,12 +123,5 @@ mod tests {
         assert_eq!(error, VocabularyError::Order { token: Token::D1, before: Token::PLUS });
         assert!("11".parse::<Vocabulary>().is_err());
         assert!("1?".parse::<Vocabulary>().is_err());
-    }
-
-    #[test]
-    fn a_missing_token_is_named() {
-        let vocabulary = Vocabulary::of([Token::D1, Token::D2]);
-        assert_eq!(vocabulary.lacks(&[Token::D1, Token::D3, Token::D4]), Some(Token::D3));
-        assert_eq!(vocabulary.lacks(&[Token::D2]), None);
     }
 }

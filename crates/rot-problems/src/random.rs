@@ -41,12 +41,7 @@ pub fn operand(size: u32, sampling: Sampling, rng: &mut SampleRng) -> Vec<Token>
 
 /// A number below `bound`, which is not zero.
 pub fn below(bound: &[Token], sampling: Sampling, rng: &mut SampleRng) -> Vec<Token> {
-    match sampling {
-        Sampling::Paper => {
-            log_uniform(bound, log_with_offset(log(bound), OPERAND_OFFSET), OPERAND_OFFSET, rng)
-        }
-        Sampling::Uniform => uniform(bound, rng),
-    }
+    draw(bound, log(bound), OPERAND_OFFSET, sampling, rng)
 }
 
 /// A number below `10^size / divisor`. That bound is not a whole number: the largest quotient is
@@ -59,24 +54,27 @@ pub fn quotient(
 ) -> Vec<Token> {
     let dividends = power_of_ten(size);
     let quotients = (to_big(&dividends) - UBig::ONE) / to_big(divisor) + UBig::ONE;
-    let bound = from_big(&quotients);
-    match sampling {
-        Sampling::Paper => {
-            let high = log_with_offset(log(&dividends) - log(divisor), OPERAND_OFFSET);
-            log_uniform(&bound, high, OPERAND_OFFSET, rng)
-        }
-        Sampling::Uniform => uniform(&bound, rng),
-    }
+    let log_bound = log(&dividends) - log(divisor);
+    draw(&from_big(&quotients), log_bound, OPERAND_OFFSET, sampling, rng)
 }
 
 /// A term of a list to sort: below 1000.
 pub fn term(sampling: Sampling, rng: &mut SampleRng) -> Vec<Token> {
     let bound = power_of_ten(3);
+    draw(&bound, log(&bound), TERM_OFFSET, sampling, rng)
+}
+
+/// A number below a bound β with the given logarithm. `bound` is the first whole number from β on.
+fn draw(
+    bound: &[Token],
+    log_bound: f64,
+    offset: f64,
+    sampling: Sampling,
+    rng: &mut SampleRng,
+) -> Vec<Token> {
     match sampling {
-        Sampling::Paper => {
-            log_uniform(&bound, log_with_offset(log(&bound), TERM_OFFSET), TERM_OFFSET, rng)
-        }
-        Sampling::Uniform => uniform(&bound, rng),
+        Sampling::Paper => log_uniform(bound, log_with_offset(log_bound, offset), offset, rng),
+        Sampling::Uniform => uniform(bound, rng),
     }
 }
 
@@ -96,7 +94,7 @@ fn uniform(bound: &[Token], rng: &mut SampleRng) -> Vec<Token> {
 }
 
 /// The paper's `U_log(0, β, offset)`: `floor(exp(r) - offset)` for a uniform r below
-/// `high = log(β + offset)`. No number reaches `bound`, the first whole number from β on.
+/// `high = log(β + offset)`. No number reaches `bound`.
 fn log_uniform(bound: &[Token], high: f64, offset: f64, rng: &mut SampleRng) -> Vec<Token> {
     let low = libm::log(offset);
     loop {

@@ -296,6 +296,25 @@ fn knapsack() {
     );
 }
 
+/// Where two ways are equally good the paper leaves the choice open, or its listing settles it.
+#[test]
+fn ties() {
+    for (question, answer) in [
+        ("lcs 12 21", "1;1<STOP>"),
+        ("lps 12", "1;1<STOP>"),
+        ("lps 123", "1;1<STOP>"),
+        ("knapsack 3&1,3&2@2", "3&2$3<STOP>"),
+        ("mcm 2x2,2x2,2x2", "2×2,(2×2,2×2);16<STOP>"),
+    ] {
+        assert_eq!(unfold(question).answer, answer, "{question}");
+    }
+    let asks = |question: &str, thought: &str| unfold(question).contexts[0].0.contains(thought);
+    assert!(asks("merge 5,6 5,7", "<GO><MERGE>5,6<SEP>7="));
+    // Ten times the divisor is subtracted from, one more is split.
+    assert!(asks("100/10", "<GO>100-10="));
+    assert!(asks("101/10", "<GO>10÷10="));
+}
+
 #[test]
 fn matrix_chain_multiplication() {
     has_contexts(
