@@ -193,25 +193,29 @@ fn long_quotients_and_remainders_are_log_uniform() {
 /// With the divisor known, the quotient is `U_log(0, 10^N / b, 3)`, whose end is no whole number.
 #[test]
 fn quotients_are_log_uniform_up_to_a_broken_end() {
-    let limit = 1e3;
-    let mut counts: Vec<Vec<u64>> = vec![Vec::new(); 1000];
-    for body in bodies(&Div, 3, Sampling::Paper, 4 * SAMPLES) {
-        let numbers = split(&body, Token::DIV);
-        let [a, b] = [0, 1].map(|at| usize::try_from(value(numbers[at])).expect("three digits"));
-        let counts = &mut counts[b];
-        counts.resize(counts.len().max(a / b + 1), 0);
-        counts[a / b] += 1;
-    }
-    for divisor in [130, 260, 350, 600] {
-        let end = limit / divisor as f64;
-        let all = ((end + 3.0) / 3.0).ln();
-        let quotients = end.ceil() as usize;
-        let expected: Vec<f64> = (0..quotients)
-            .map(|q| ((end.min(q as f64 + 1.0) + 3.0) / (q as f64 + 3.0)).ln() / all)
-            .collect();
-        let mut counts = counts[divisor].clone();
-        counts.resize(quotients, 0);
-        assert_distribution(&format!("quotients by {divisor}"), &counts, &expected);
+    let questions: Vec<(usize, usize)> = bodies(&Div, 3, Sampling::Paper, 2 * SAMPLES)
+        .map(|body| {
+            let numbers = split(&body, Token::DIV);
+            let [a, b] =
+                [0, 1].map(|at| usize::try_from(value(numbers[at])).expect("three digits"));
+            (b, a / b)
+        })
+        .collect();
+    for divisors in [101..250, 250..500, 501..1000] {
+        let quotients = 1000usize.div_ceil(divisors.start);
+        let (mut counts, mut expected) = (vec![0; quotients], vec![0.0; quotients]);
+        let within = questions.iter().filter(|(divisor, _)| divisors.contains(divisor));
+        for &(divisor, quotient) in within {
+            counts[quotient] += 1;
+            let end = 1000.0 / divisor as f64;
+            let log = |x: f64| ((x.min(end) + 3.0) / 3.0).ln() / ((end + 3.0) / 3.0).ln();
+            for (q, sum) in expected.iter_mut().enumerate() {
+                *sum += log(q as f64 + 1.0) - log(q as f64);
+            }
+        }
+        let total: u64 = counts.iter().sum();
+        let expected: Vec<f64> = expected.iter().map(|sum| sum / total as f64).collect();
+        assert_distribution(&format!("quotients by {divisors:?}"), &counts, &expected);
     }
 }
 

@@ -58,15 +58,15 @@ impl ThoughtGraph {
             self.nodes.truncate(nodes);
             self.thoughts.truncate(thoughts);
             self.solved.truncate(solved);
+            self.work.frames.clear();
+            self.work.asked.clear();
+            self.work.answers.clear();
         }
         result
     }
 
     /// Solves the question in `work.out` and everything below it, with frames on the heap.
     fn solve(&mut self, problem: &'static dyn Problem) -> Result<ContextId, UnfoldError> {
-        self.work.frames.clear();
-        self.work.asked.clear();
-        self.work.answers.clear();
         let root = match self.visit(problem)? {
             Visit::Solved(id) => return Ok(id),
             Visit::New(id) => id,
@@ -483,7 +483,9 @@ mod tests {
         });
         let mut graph = ThoughtGraph::default();
         unfold(&mut graph, &FAILS, "<GO>3=").unwrap();
+        let memory = graph.memory();
         let error = unfold(&mut graph, &FAILS, "<GO>1230=").unwrap_err();
+        assert_eq!(graph.memory(), memory);
         assert_eq!(error.to_string(), "'script' cannot go on with '<GO>0=': no way");
         assert_eq!(graph.len(), 2);
         let root = unfold(&mut graph, &FAILS, "<GO>123=").unwrap();
