@@ -28,6 +28,7 @@ pub(crate) struct Bin {
 
 impl Histogram {
     pub(crate) fn of_logarithms(values: &[f64]) -> Histogram {
+        // A logarithm that is off by its last bit stays on its side of an edge.
         let bin = |log: f64| (log * f64::from(BINS_PER_DECADE) + 1e-9).floor() as i32;
         let first = values.iter().map(|&log| bin(log)).min().unwrap_or(0);
         let last = values.iter().map(|&log| bin(log)).max().unwrap_or(0);
@@ -175,6 +176,12 @@ mod tests {
         let bins: Vec<Bin> = histogram.bins().collect();
         assert_eq!(bins.iter().map(|bin| bin.count).collect::<Vec<_>>(), [2, 2, 1]);
         assert_eq!((bins[0].from, bins[1].from, bins[2].from), (0.0, 1.0, 18.2));
+    }
+
+    #[test]
+    fn rounding_does_not_move_a_value_to_the_bin_below() {
+        let histogram = Histogram::of_logarithms(&[2.9999999999999996]);
+        assert_eq!(histogram.bins().map(|bin| bin.from).collect::<Vec<_>>(), [3.0]);
     }
 
     #[test]
