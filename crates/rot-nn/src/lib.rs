@@ -1,0 +1,15 @@
+//! Tiny models on a CPU: kernels, the Transformer and the LSTM of the paper with better settings
+//! beside them, optimisers, and weights on disk. Tokens are ids here, nothing more.
+//!
+//! A [`Network`] computes; its parameters are one slice that [`Layout`] gives names to. Batches are
+//! [`Packed`]: sequences one after another, without padding. One call works on one thread; training
+//! splits a step over sequences and adds up the gradients.
+
+pub mod kernels;
+mod layout;
+mod network;
+mod packed;
+
+pub use layout::{Initial, Layout, Tensor};
+pub use network::{Network, Score, Workspace};
+pub use packed::{Packed, UNSUPERVISED};
