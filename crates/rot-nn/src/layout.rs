@@ -27,8 +27,9 @@ pub struct Tensor {
     pub range: Range<usize>,
     /// How it starts.
     pub initial: Initial,
-    /// Whether it maps one hidden state to another, as matrix optimisers want to know.
-    pub hidden: bool,
+    /// How many matrices between hidden states it holds, one above the other; 0 if it is something
+    /// else.
+    pub matrices: usize,
 }
 
 /// The tensors of a model, one after another.
@@ -48,20 +49,21 @@ impl Layout {
         let start = self.len();
         let range = start..start + shape.iter().product::<usize>();
         let (name, shape) = (name.into(), shape.to_vec());
-        self.tensors.push(Tensor { name, shape, range: range.clone(), initial, hidden: false });
+        self.tensors.push(Tensor { name, shape, range: range.clone(), initial, matrices: 0 });
         range
     }
 
-    /// Adds a matrix between hidden states and says where it lies.
-    pub fn add_hidden(
+    /// Adds matrices between hidden states, one above the other, and says where they lie.
+    pub fn add_matrices(
         &mut self,
         name: impl Into<String>,
         shape: &[usize],
         initial: Initial,
+        matrices: usize,
     ) -> Range<usize> {
         let range = self.add(name, shape, initial);
         if let Some(tensor) = self.tensors.last_mut() {
-            tensor.hidden = true;
+            tensor.matrices = matrices;
         }
         range
     }
@@ -116,7 +118,7 @@ mod tests {
         let mut layout = Layout::default();
         let ones = layout.add("ones", &[3], Initial::Constant(1.0));
         let uniform = layout.add("uniform", &[100, 100], Initial::Uniform(0.5));
-        let normal = layout.add_hidden("normal", &[100, 100], Initial::Normal(2.0));
+        let normal = layout.add_matrices("normal", &[100, 100], Initial::Normal(2.0), 1);
         assert_eq!((ones.clone(), normal.end), (0..3, layout.len()));
         let params = layout.initial(7);
         assert_eq!(params, layout.initial(7));

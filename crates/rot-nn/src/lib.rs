@@ -5,11 +5,17 @@
 //! [`Packed`]: sequences one after another, without padding. One call works on one thread; training
 //! splits a step over sequences and adds up the gradients.
 
+mod config_error;
 pub mod kernels;
 mod layout;
 mod network;
+mod optimizer;
 mod packed;
+mod transformer;
 
+pub use config_error::ConfigError;
 pub use layout::{Initial, Layout, Tensor};
 pub use network::{Network, Score, Workspace};
+pub use optimizer::{Optimizer, OptimizerConfig, sum_gradients};
 pub use packed::{Packed, UNSUPERVISED};
+pub use transformer::{Activation, Placement, Positions, Transformer, TransformerConfig};

@@ -82,21 +82,25 @@ pub struct Workspace {
 impl Workspace {
     /// A buffer of that length with anything in it.
     pub fn take(&mut self, len: usize) -> Vec<f32> {
-        let mut buffer = self.free.pop().unwrap_or_default();
+        // The shortest that is long enough, else the longest: what is longer need not be filled.
+        let fits = |buffer: &Vec<f32>| (buffer.len() < len, buffer.len().abs_diff(len));
+        let best = (0..self.free.len()).min_by_key(|&i| fits(&self.free[i]));
+        let mut buffer = best.map(|i| self.free.swap_remove(i)).unwrap_or_default();
         buffer.resize(len, 0.0);
         buffer
     }
 
     /// A buffer of zeros.
     pub fn take_zeroed(&mut self, len: usize) -> Vec<f32> {
-        let mut buffer = self.free.pop().unwrap_or_default();
-        buffer.clear();
-        buffer.resize(len, 0.0);
+        let mut buffer = self.take(len);
+        buffer.fill(0.0);
         buffer
     }
 
     /// Gives a buffer back.
     pub fn give(&mut self, buffer: Vec<f32>) {
-        self.free.push(buffer);
+        if buffer.capacity() > 0 {
+            self.free.push(buffer);
+        }
     }
 }

@@ -4,9 +4,15 @@
 //! side, with the shapes in the comment; tests compare each with a slow twin and with finite
 //! differences.
 
+pub mod attention;
+pub mod convolution;
 pub mod loss;
 pub mod math;
 pub mod matmul;
+pub mod norm;
+pub mod rotary;
+pub mod rows;
+mod tile;
 
 #[cfg(test)]
 pub(crate) mod testing;

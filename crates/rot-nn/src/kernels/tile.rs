@@ -1,0 +1,70 @@
+//! Small products inside attention, held in registers: a few rows of sixteen columns.
+//!
+//! Written by hand because a general product packs its operands first, which costs more than it
+//! gives for the few dozen rows of a context, and cannot skip what lies in the future.
+
+/// Columns of a tile. Buffers that tiles read are padded to whole tiles.
+pub(super) const COLUMNS: usize = 16;
+
+/// `count` rounded up to whole tiles.
+pub(super) fn padded(count: usize) -> usize {
+    count.next_multiple_of(COLUMNS)
+}
+
+/// A sum for each of `R` rows and 16 columns.
+pub(super) type Tile<const R: usize> = [[f32; COLUMNS]; R];
+
+/// `a * b + c`, in one instruction where the machine has it (`FUSED`).
+#[inline(always)]
+fn multiply_add<const FUSED: bool>(a: f32, b: f32, c: f32) -> f32 {
+    if FUSED { a.mul_add(b, c) } else { a * b + c }
+}
+
+/// `tile += a b`: row `r` of `a` is `a[r]`, row `k` of `b` is `b[k * stride..][..16]`.
+#[inline(always)]
+pub(super) fn add_product<const FUSED: bool, const R: usize>(
+    tile: &mut Tile<R>,
+    a: [&[f32]; R],
+    b: &[f32],
+    stride: usize,
+) {
+    let depth = a[0].len();
+    let a = a.map(|row| &row[..depth]);
+    let mut sums = *tile;
+    let mut at = 0;
+    for k in 0..depth {
+        let b = &b[at..at + COLUMNS];
+        for r in 0..R {
+            for c in 0..COLUMNS {
+                sums[r][c] = multiply_add::<FUSED>(a[r][k], b[c], sums[r][c]);
+            }
+        }
+        at += stride;
+    }
+    *tile = sums;
+}
+
+/// `tile += a^T b`: column `r` of `a` are `a[k * a_stride + r]`, for `depth` rows `k`.
+#[inline(always)]
+pub(super) fn add_transposed<const FUSED: bool, const R: usize>(
+    tile: &mut Tile<R>,
+    a: &[f32],
+    a_stride: usize,
+    b: &[f32],
+    b_stride: usize,
+    depth: usize,
+) {
+    let mut sums = *tile;
+    let (mut a_at, mut b_at) = (0, 0);
+    for _ in 0..depth {
+        let (a, b) = (&a[a_at..a_at + R], &b[b_at..b_at + COLUMNS]);
+        for r in 0..R {
+            for c in 0..COLUMNS {
+                sums[r][c] = multiply_add::<FUSED>(a[r], b[c], sums[r][c]);
+            }
+        }
+        a_at += a_stride;
+        b_at += b_stride;
+    }
+    *tile = sums;
+}

@@ -1,0 +1,525 @@
+//! The Transformer: the paper's, and its better configurations as settings of the same model.
+//!
+//! A token becomes a row of `width` numbers, which passes through layers of two branches each:
+//! attention, then feed-forward. A branch adds to the row; where the norm stands is a setting:
+//!
+//! ```text
+//! after (the paper):   x -> norm(x + branch(x))
+//! before:              x -> x + branch(norm(x)), and a last norm in front of the output
+//! ```
+//!
+//! Names and shapes of parameters are PyTorch's, so that weights can be exchanged with it.
+
+mod config;
+mod parameters;
+
+use std::ops::Range;
+
+pub use self::config::{Activation, Placement, Positions, TransformerConfig};
+use self::parameters::{Branch, Builder, Linear, NormParams};
+
+use crate::kernels::attention::Attention;
+use crate::kernels::convolution::{convolution_backward, convolution_forward};
+use crate::kernels::loss::cross_entropy;
+use crate::kernels::math::add;
+use crate::kernels::matmul::Into;
+use crate::kernels::norm::{norm_backward, norm_forward};
+use crate::kernels::rotary::Rotation;
+use crate::kernels::rows::{
+    copy_rows, fill_rows, gate_backward, gate_forward, relu_backward, relu_forward,
+};
+use crate::{ConfigError, Initial, Layout, Network, Packed, Score, Workspace};
+
+/// A Transformer without its parameters.
+#[derive(Debug)]
+pub struct Transformer {
+    config: TransformerConfig,
+    vocabulary: usize,
+    /// Which ids are digits.
+    digits: Vec<bool>,
+    layout: Layout,
+    embedding: Range<usize>,
+    digit_index: Range<usize>,
+    /// Two a layer: attention, feed-forward.
+    branches: Vec<Branch>,
+    last_norm: NormParams,
+    output: Linear,
+    attention: Attention,
+    rotation: Option<Rotation>,
+    /// `[limit, width]`, or empty.
+    sinusoids: Vec<f32>,
+}
+
+impl Transformer {
+    /// A Transformer for a vocabulary; `digits` tells which of its ids are digits.
+    pub fn new(config: &TransformerConfig, digits: &[bool]) -> Result<Transformer, ConfigError> {
+        let TransformerConfig {
+            layers,
+            width,
+            heads,
+            feed_forward,
+            limit,
+            convolution,
+            digit_index,
+            ..
+        } = *config;
+        let vocabulary = digits.len();
+        ConfigError::check("vocabulary", vocabulary, 1..=usize::from(crate::UNSUPERVISED))?;
+        ConfigError::check("layers", layers, 1..=1_000)?;
+        ConfigError::check("width", width, 16..=65_536)?;
+        ConfigError::check("feed_forward", feed_forward, 1..=262_144)?;
+        ConfigError::check("limit", limit, 1..=1_048_576)?;
+        ConfigError::check("convolution", convolution, 0..=64)?;
+        ConfigError::check("digit_index", digit_index, 0..=1_048_576)?;
+        if heads == 0 || !width.is_multiple_of(heads) || !(width / heads).is_multiple_of(16) {
+            return Err(ConfigError::Heads { width, heads });
+        }
+
+        let mut builder = Builder { config, layout: Layout::default() };
+        let initial = Initial::Normal(1.0);
+        let embedding = builder.table("embedding.weight", vocabulary, initial);
+        let digit_index = builder.table("digit_index.weight", digit_index, initial);
+        let branches = (0..layers).flat_map(|layer| builder.layer(layer)).collect();
+        let last_norm = match config.placement {
+            Placement::Before => builder.norm("norm"),
+            Placement::After => NormParams { gain: 0..0, bias: 0..0 },
+        };
+        let output = builder.output(vocabulary);
+        let layout = builder.layout;
+
+        let rotation = (config.positions == Positions::Rotary)
+            .then(|| Rotation::new(limit, width / heads, 10_000.0));
+        let sinusoids = match config.positions {
+            Positions::Sinusoidal => sinusoids(limit, width),
+            _ => Vec::new(),
+        };
+        Ok(Transformer {
+            config: config.clone(),
+            vocabulary,
+            digits: digits.to_vec(),
+            layout,
+            embedding,
+            digit_index,
+            branches,
+            last_norm,
+            output,
+            attention: Attention::new(width, heads),
+            rotation,
+            sinusoids,
+        })
+    }
+
+    /// Its settings.
+    pub fn config(&self) -> &TransformerConfig {
+        &self.config
+    }
+}
+
+/// Positions as sines and cosines of many wave lengths, `[limit, width]`.
+fn sinusoids(limit: usize, width: usize) -> Vec<f32> {
+    let value = |i: usize| {
+        let (position, channel) = (i / width, i % width);
+        let even = channel - channel % 2;
+        let angle =
+            position as f64 * libm::exp(-(even as f64) * libm::log(10_000.0) / width as f64);
+        (if channel == even { libm::sin(angle) } else { libm::cos(angle) }) as f32
+    };
+    (0..limit * width).map(value).collect()
+}
+
+/// What a branch leaves for the backward pass.
+#[derive(Default)]
+struct BranchTape {
+    /// The row that enters, `[n, width]`.
+    x: Vec<f32>,
+    /// What the norm in front of the branch gives, if it stands there and is not what enters the branch.
+    normed: Vec<f32>,
+    /// What the branch itself sees, if it is not `x`.
+    seen: Vec<f32>,
+    /// The sum that the norm after the branch takes, if it stands there.
+    sum: Vec<f32>,
+    /// Mean and inverse deviation, `[n, 2]`.
+    stats: Vec<f32>,
+    /// What the inward product gives: queries, keys and values, or hidden channels.
+    inner: Vec<f32>,
+    /// What the outward product takes, unless it is `inner`.
+    outer: Vec<f32>,
+    /// Logarithms of attention, `[n, heads]`.
+    logs: Vec<f32>,
+}
+
+impl BranchTape {
+    fn give(self, work: &mut Workspace) {
+        let BranchTape { x, normed, seen, sum, stats, inner, outer, logs } = self;
+        [x, normed, seen, sum, stats, inner, outer, logs]
+            .into_iter()
+            .for_each(|buffer| work.give(buffer));
+    }
+}
+
+impl Network for Transformer {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn vocabulary(&self) -> usize {
+        self.vocabulary
+    }
+
+    fn limit(&self) -> usize {
+        self.config.limit
+    }
+
+    fn flops(&self, batch: &Packed) -> u64 {
+        let linear = |linear: &Linear| linear.weight.len();
+        let products: usize = self
+            .branches
+            .iter()
+            .map(|branch| linear(&branch.inward) + linear(&branch.outward))
+            .sum();
+        // A token attends to itself and to those before it, once for weights and once for values.
+        let pairs: usize =
+            batch.sequences().map(|sequence| sequence.len() * (sequence.len() + 1) / 2).sum();
+        let attention = 2 * pairs * self.config.width * self.config.layers;
+        2 * (batch.tokens() * (products + linear(&self.output)) + attention) as u64
+    }
+
+    fn logits(&self, params: &[f32], batch: &Packed, work: &mut Workspace, logits: &mut Vec<f32>) {
+        let mut x = self.embed(params, batch, work);
+        for index in 0..self.branches.len() {
+            let mut tape = BranchTape::default();
+            x = self.branch_forward(index, params, batch, x, &mut tape, work);
+            tape.give(work);
+        }
+        let mut tape = BranchTape::default();
+        let x = self.last_norm_forward(params, x, &mut tape, work);
+        logits.resize(batch.tokens() * self.vocabulary, 0.0);
+        self.output_forward(params, &x, logits);
+        work.give(x);
+        tape.give(work);
+    }
+
+    fn learn(
+        &self,
+        params: &[f32],
+        batch: &Packed,
+        scale: f32,
+        grads: &mut [f32],
+        work: &mut Workspace,
+    ) -> Score {
+        let width = self.config.width;
+        let mut tapes: Vec<BranchTape> = Vec::with_capacity(self.branches.len());
+        let mut x = self.embed(params, batch, work);
+        for index in 0..self.branches.len() {
+            let mut tape = BranchTape::default();
+            x = self.branch_forward(index, params, batch, x, &mut tape, work);
+            tapes.push(tape);
+        }
+        let mut last = BranchTape::default();
+        let normed = self.last_norm_forward(params, x, &mut last, work);
+        let mut logits = work.take(batch.tokens() * self.vocabulary);
+        self.output_forward(params, &normed, &mut logits);
+
+        let score = cross_entropy(&mut logits, self.vocabulary, batch, scale);
+        self.output.learn(&normed, width, &logits, grads);
+        let mut dx = work.take(normed.len());
+        self.output.backward(params, width, &logits, Into::Fresh, &mut dx);
+        work.give(logits);
+        work.give(normed);
+        if self.config.placement == Placement::Before {
+            dx = self.norm_back(&self.last_norm, params, &last.x, &last.stats, dx, grads, work);
+        }
+        last.give(work);
+        for (index, tape) in tapes.into_iter().enumerate().rev() {
+            dx = self.branch_backward(index, params, batch, &tape, dx, grads, work);
+            tape.give(work);
+        }
+        self.embed_backward(batch, &dx, grads);
+        work.give(dx);
+        score
+    }
+}
+
+impl Transformer {
+    /// The index of each digit in its number, as far as they are told apart; none for other tokens.
+    fn digit_indices<'a>(&'a self, batch: &'a Packed) -> impl Iterator<Item = Option<usize>> + 'a {
+        let most = self.config.digit_index;
+        batch.sequences().flat_map(move |sequence| {
+            let mut run = 0;
+            batch.ids()[sequence].iter().map(move |&id| {
+                let digit = self.digits.get(usize::from(id)).copied().unwrap_or(false);
+                run = if digit { run + 1 } else { 0 };
+                (digit && most > 0).then(|| (run - 1).min(most - 1))
+            })
+        })
+    }
+
+    /// The rows of the embedding, with positions.
+    fn embed(&self, params: &[f32], batch: &Packed, work: &mut Workspace) -> Vec<f32> {
+        let width = self.config.width;
+        let table = &params[self.embedding.clone()];
+        let mut x = work.take(batch.tokens() * width);
+        for (row, &id) in x.chunks_exact_mut(width).zip(batch.ids()) {
+            row.copy_from_slice(&table[usize::from(id) * width..][..width]);
+        }
+        if !self.sinusoids.is_empty() {
+            for sequence in batch.sequences() {
+                let rows = &mut x[sequence.start * width..sequence.end * width];
+                add(rows, &self.sinusoids[..rows.len()]);
+            }
+        }
+        let table = &params[self.digit_index.clone()];
+        for (row, index) in x.chunks_exact_mut(width).zip(self.digit_indices(batch)) {
+            if let Some(index) = index {
+                add(row, &table[index * width..][..width]);
+            }
+        }
+        x
+    }
+
+    fn embed_backward(&self, batch: &Packed, dx: &[f32], grads: &mut [f32]) {
+        let width = self.config.width;
+        let table = &mut grads[self.embedding.clone()];
+        for (row, &id) in dx.chunks_exact(width).zip(batch.ids()) {
+            add(&mut table[usize::from(id) * width..][..width], row);
+        }
+        let table = &mut grads[self.digit_index.clone()];
+        for (row, index) in dx.chunks_exact(width).zip(self.digit_indices(batch)) {
+            if let Some(index) = index {
+                add(&mut table[index * width..][..width], row);
+            }
+        }
+    }
+
+    fn output_forward(&self, params: &[f32], x: &[f32], logits: &mut [f32]) {
+        fill_rows(logits, &params[self.output.bias.clone()]);
+        self.output.forward(params, x, self.config.width, logits);
+    }
+
+    /// The norm in front of the output, where norms stand before branches.
+    fn last_norm_forward(
+        &self,
+        params: &[f32],
+        x: Vec<f32>,
+        tape: &mut BranchTape,
+        work: &mut Workspace,
+    ) -> Vec<f32> {
+        match self.config.placement {
+            Placement::After => x,
+            Placement::Before => {
+                let y = self.norm(&self.last_norm, params, &x, tape, work);
+                tape.x = x;
+                y
+            }
+        }
+    }
+
+    fn norm(
+        &self,
+        norm: &NormParams,
+        params: &[f32],
+        x: &[f32],
+        tape: &mut BranchTape,
+        work: &mut Workspace,
+    ) -> Vec<f32> {
+        let mut y = work.take(x.len());
+        tape.stats = work.take(2 * x.len() / self.config.width);
+        let (gain, bias) = (&params[norm.gain.clone()], &params[norm.bias.clone()]);
+        norm_forward(self.config.norm, x, gain, bias, &mut y, &mut tape.stats);
+        y
+    }
+
+    /// The gradient of a norm's input, in a buffer of its own.
+    #[allow(clippy::too_many_arguments)]
+    fn norm_back(
+        &self,
+        norm: &NormParams,
+        params: &[f32],
+        x: &[f32],
+        stats: &[f32],
+        dy: Vec<f32>,
+        grads: &mut [f32],
+        work: &mut Workspace,
+    ) -> Vec<f32> {
+        let mut dx = work.take_zeroed(dy.len());
+        self.norm_add(norm, params, x, stats, &dy, &mut dx, grads);
+        work.give(dy);
+        dx
+    }
+
+    /// Adds the gradient of a norm's input to `dx`.
+    #[allow(clippy::too_many_arguments)]
+    fn norm_add(
+        &self,
+        norm: &NormParams,
+        params: &[f32],
+        x: &[f32],
+        stats: &[f32],
+        dy: &[f32],
+        dx: &mut [f32],
+        grads: &mut [f32],
+    ) {
+        let gain = &params[norm.gain.clone()];
+        // The gain lies in front of its bias.
+        let part = &mut grads[norm.gain.start..norm.gain.end.max(norm.bias.end)];
+        let (dgain, dbias) = part.split_at_mut(norm.gain.len());
+        norm_backward(self.config.norm, x, gain, stats, dy, dx, dgain, dbias);
+    }
+
+    fn is_attention(index: usize) -> bool {
+        index.is_multiple_of(2)
+    }
+
+    /// Passes rows through a branch and what stands around it.
+    fn branch_forward(
+        &self,
+        index: usize,
+        params: &[f32],
+        batch: &Packed,
+        x: Vec<f32>,
+        tape: &mut BranchTape,
+        work: &mut Workspace,
+    ) -> Vec<f32> {
+        let (width, branch) = (self.config.width, &self.branches[index]);
+        let mut seen = match self.config.placement {
+            Placement::Before => self.norm(&branch.norm, params, &x, tape, work),
+            Placement::After => Vec::new(),
+        };
+        if self.config.convolution > 0 {
+            tape.normed = seen;
+            let input = if tape.normed.is_empty() { &x } else { &tape.normed };
+            seen = work.take(x.len());
+            convolution_forward(
+                input,
+                width,
+                &params[branch.taps.clone()],
+                batch.sequences(),
+                &mut seen,
+            );
+        }
+        tape.seen = seen;
+        tape.x = x;
+        let input = if tape.seen.is_empty() { &tape.x } else { &tape.seen };
+
+        let hidden = branch.inward.weight.len() / width;
+        tape.inner = work.take(batch.tokens() * hidden);
+        fill_rows(&mut tape.inner, &params[branch.inward.bias.clone()]);
+        branch.inward.forward(params, input, width, &mut tape.inner);
+        let inside = branch.outward.weight.len() / width;
+        if Self::is_attention(index) {
+            if let Some(rotation) = &self.rotation {
+                rotation.forward(&mut tape.inner, hidden, 2 * width, batch.sequences());
+            }
+            tape.outer = work.take(batch.tokens() * width);
+            tape.logs = work.take(batch.tokens() * self.config.heads);
+            self.attention.forward(
+                &tape.inner,
+                batch.sequences(),
+                &mut tape.outer,
+                &mut tape.logs,
+                work,
+            );
+        } else {
+            match self.config.activation {
+                Activation::Relu => relu_forward(&mut tape.inner),
+                Activation::Gated => {
+                    tape.outer = work.take(batch.tokens() * inside);
+                    gate_forward(&tape.inner, inside, &mut tape.outer);
+                }
+            }
+        }
+        let outer = if tape.outer.is_empty() { &tape.inner } else { &tape.outer };
+        let mut sum = work.take(tape.x.len());
+        copy_rows(&mut sum, &tape.x, &params[branch.outward.bias.clone()]);
+        branch.outward.forward(params, outer, inside, &mut sum);
+        match self.config.placement {
+            Placement::Before => sum,
+            Placement::After => {
+                let y = self.norm(&branch.norm, params, &sum, tape, work);
+                tape.sum = sum;
+                y
+            }
+        }
+    }
+
+    /// Takes the gradient of what a branch and its surroundings give to the gradient of what enters.
+    #[allow(clippy::too_many_arguments)]
+    fn branch_backward(
+        &self,
+        index: usize,
+        params: &[f32],
+        batch: &Packed,
+        tape: &BranchTape,
+        dy: Vec<f32>,
+        grads: &mut [f32],
+        work: &mut Workspace,
+    ) -> Vec<f32> {
+        let (width, branch) = (self.config.width, &self.branches[index]);
+        let mut dsum = match self.config.placement {
+            Placement::Before => dy,
+            Placement::After => {
+                self.norm_back(&branch.norm, params, &tape.sum, &tape.stats, dy, grads, work)
+            }
+        };
+        let inside = branch.outward.weight.len() / width;
+        let outer = if tape.outer.is_empty() { &tape.inner } else { &tape.outer };
+        branch.outward.learn(outer, inside, &dsum, grads);
+        let mut douter = work.take(outer.len());
+        branch.outward.backward(params, inside, &dsum, Into::Fresh, &mut douter);
+        let dinner = if Self::is_attention(index) {
+            let mut dinner = work.take(tape.inner.len());
+            self.attention.backward(
+                &tape.inner,
+                batch.sequences(),
+                &tape.outer,
+                &tape.logs,
+                &douter,
+                &mut dinner,
+                work,
+            );
+            if let Some(rotation) = &self.rotation {
+                rotation.backward(&mut dinner, 3 * width, 2 * width, batch.sequences());
+            }
+            work.give(douter);
+            dinner
+        } else {
+            match self.config.activation {
+                Activation::Relu => {
+                    relu_backward(&tape.inner, &mut douter);
+                    douter
+                }
+                Activation::Gated => {
+                    let mut dinner = work.take(tape.inner.len());
+                    gate_backward(&tape.inner, inside, &douter, &mut dinner);
+                    work.give(douter);
+                    dinner
+                }
+            }
+        };
+        let input = if tape.seen.is_empty() { &tape.x } else { &tape.seen };
+        branch.inward.learn(input, width, &dinner, grads);
+        if tape.seen.is_empty() {
+            branch.inward.backward(params, width, &dinner, Into::Sum, &mut dsum);
+            work.give(dinner);
+            return dsum;
+        }
+        let mut dseen = work.take(dsum.len());
+        branch.inward.backward(params, width, &dinner, Into::Fresh, &mut dseen);
+        work.give(dinner);
+        if self.config.convolution > 0 {
+            let input = if tape.normed.is_empty() { &tape.x } else { &tape.normed };
+            let mut dinput = work.take(dseen.len());
+            let (taps, dtaps) = (&params[branch.taps.clone()], &mut grads[branch.taps.clone()]);
+            convolution_backward(input, width, taps, batch.sequences(), &dseen, &mut dinput, dtaps);
+            work.give(std::mem::replace(&mut dseen, dinput));
+        }
+        match self.config.placement {
+            Placement::Before => {
+                self.norm_add(&branch.norm, params, &tape.x, &tape.stats, &dseen, &mut dsum, grads)
+            }
+            Placement::After => add(&mut dsum, &dseen),
+        }
+        work.give(dseen);
+        dsum
+    }
+}
