@@ -11,6 +11,7 @@ mod layout;
 mod network;
 mod optimizer;
 mod packed;
+pub mod parity;
 mod transformer;
 
 pub use config_error::ConfigError;

@@ -1,5 +1,13 @@
 //! Training: recipes, batches of contexts, the loop, run folders; and teacher-forced evaluation.
 
+mod data;
 mod model;
+mod recipe;
+mod trainer;
 
+pub use data::{DataError, Source, push_context};
 pub use model::Model;
+pub use recipe::{
+    Data, Evaluation, ModelConfig, ProblemSize, Recipe, RecipeError, Schedule, Training,
+};
+pub use trainer::{Step, Trainer};

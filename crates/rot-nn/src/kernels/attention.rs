@@ -8,10 +8,9 @@
 
 use std::ops::Range;
 
-use pulp::Arch;
-
 use super::math::{exp, max, sum};
 use super::tile::{COLUMNS, Tile, add_product, add_transposed, padded};
+use super::{is_fused, vectorised};
 use crate::Workspace;
 
 /// Queries that go back together.
@@ -88,12 +87,13 @@ impl Attention {
     ) {
         let mut scratch = work.take(0);
         for head in sequences.flat_map(|sequence| self.heads(&sequence)) {
-            match Arch::new() {
-                Arch::Scalar => head.forward::<false>(qkv, out, logs, &mut scratch),
-                arch => arch.dispatch(
+            if is_fused() {
+                vectorised(
                     #[inline(always)]
                     || head.forward::<true>(qkv, out, logs, &mut scratch),
-                ),
+                );
+            } else {
+                head.forward::<false>(qkv, out, logs, &mut scratch);
             }
         }
         work.give(scratch);
@@ -114,12 +114,13 @@ impl Attention {
         let mut scratch = work.take(0);
         for head in sequences.flat_map(|sequence| self.heads(&sequence)) {
             let forward = Forward { qkv, out, logs };
-            match Arch::new() {
-                Arch::Scalar => head.backward::<false>(&forward, dout, dqkv, &mut scratch),
-                arch => arch.dispatch(
+            if is_fused() {
+                vectorised(
                     #[inline(always)]
                     || head.backward::<true>(&forward, dout, dqkv, &mut scratch),
-                ),
+                );
+            } else {
+                head.backward::<false>(&forward, dout, dqkv, &mut scratch);
             }
         }
         work.give(scratch);

@@ -10,14 +10,14 @@ pub fn convolution_forward(
     x: &[f32],
     d: usize,
     taps: &[f32],
-    sequences: impl Iterator<Item = Range<usize>>,
+    sequences: impl Iterator<Item = Range<usize>> + Clone,
     y: &mut [f32],
 ) {
     y.copy_from_slice(x);
     vectorised(
         #[inline(always)]
         || {
-            for sequence in sequences {
+            for sequence in sequences.clone() {
                 for t in sequence.clone() {
                     let y = &mut y[t * d..][..d];
                     for (k, tap) in taps.chunks_exact(d).enumerate().take(t - sequence.start + 1) {
@@ -37,7 +37,7 @@ pub fn convolution_backward(
     x: &[f32],
     d: usize,
     taps: &[f32],
-    sequences: impl Iterator<Item = Range<usize>>,
+    sequences: impl Iterator<Item = Range<usize>> + Clone,
     dy: &[f32],
     dx: &mut [f32],
     dtaps: &mut [f32],
@@ -46,7 +46,7 @@ pub fn convolution_backward(
     vectorised(
         #[inline(always)]
         || {
-            for sequence in sequences {
+            for sequence in sequences.clone() {
                 for t in sequence.clone() {
                     let dy = &dy[t * d..][..d];
                     let all = taps.chunks_exact(d).zip(dtaps.chunks_exact_mut(d)).enumerate();

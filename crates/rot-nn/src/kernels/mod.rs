@@ -19,8 +19,25 @@ pub(crate) mod testing;
 
 /// Runs plain loops with the widest vectors this machine has.
 ///
-/// What is called inside must be inlined, so that it is compiled for those vectors too.
+/// What is called inside must be inlined, closure and all, so that it is compiled for those vectors
+/// too. It is `FnMut` because a closure that is called as `FnOnce` may hide behind a shim that is not.
 #[inline(always)]
-pub fn vectorised<R>(work: impl FnOnce() -> R) -> R {
-    pulp::Arch::new().dispatch(work)
+pub fn vectorised<R>(work: impl FnMut() -> R) -> R {
+    pulp::Arch::new().dispatch(Plain(work))
+}
+
+struct Plain<F>(F);
+
+impl<R, F: FnMut() -> R> pulp::WithSimd for Plain<F> {
+    type Output = R;
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(mut self, _: S) -> R {
+        (self.0)()
+    }
+}
+
+/// Whether this machine multiplies and adds in one instruction.
+pub(crate) fn is_fused() -> bool {
+    !matches!(pulp::Arch::new(), pulp::Arch::Scalar)
 }

@@ -32,7 +32,7 @@ impl Rotation {
         rows: &mut [f32],
         stride: usize,
         width: usize,
-        sequences: impl Iterator<Item = Range<usize>>,
+        sequences: impl Iterator<Item = Range<usize>> + Clone,
     ) {
         self.turn::<false>(rows, stride, width, sequences);
     }
@@ -43,7 +43,7 @@ impl Rotation {
         rows: &mut [f32],
         stride: usize,
         width: usize,
-        sequences: impl Iterator<Item = Range<usize>>,
+        sequences: impl Iterator<Item = Range<usize>> + Clone,
     ) {
         self.turn::<true>(rows, stride, width, sequences);
     }
@@ -53,13 +53,13 @@ impl Rotation {
         rows: &mut [f32],
         stride: usize,
         width: usize,
-        sequences: impl Iterator<Item = Range<usize>>,
+        sequences: impl Iterator<Item = Range<usize>> + Clone,
     ) {
         let half = self.half;
         vectorised(
             #[inline(always)]
             || {
-                for sequence in sequences {
+                for sequence in sequences.clone() {
                     for (position, t) in sequence.enumerate() {
                         let cosines = &self.cosines[position * half..][..half];
                         let sines = &self.sines[position * half..][..half];

@@ -1,0 +1,241 @@
+//! Batches: contexts drawn from random problems, packed into chunks.
+//!
+//! What a step is made of depends on the recipe and the step alone, so that a run can go on from any
+//! step, and threads share the work in any way.
+
+use rand::Rng;
+use rayon::prelude::*;
+use rot_core::{
+    Context, ContextId, CostCounter, Paradigm, SampleRng, Sampler, ThoughtGraph, Token, UBig,
+    UnfoldError, Vocabulary,
+};
+use rot_nn::{Packed, UNSUPERVISED};
+
+use crate::recipe::{ProblemSize, Recipe, RecipeError};
+
+/// Tokens that a chunk should have: enough for matrix products to be fast, few enough for the cache.
+const CHUNK_TOKENS: usize = 768;
+/// Chunks come in multiples of this, so that two, four or eight workers end together.
+const CHUNKS: usize = 8;
+
+/// Adds a context to a batch: what the model reads, and after each token what it should say. The last
+/// token is only said. Fails with the first token that the vocabulary lacks.
+pub fn push_context(
+    vocabulary: &Vocabulary,
+    context: &Context,
+    batch: &mut Packed,
+) -> Result<(), Token> {
+    let id = |token: Token| vocabulary.id(token).map(|id| id as u8).ok_or(token);
+    let read = context.len().saturating_sub(1);
+    let ids: Vec<u8> =
+        context.x[..read].iter().map(|&token| id(token)).collect::<Result<_, _>>()?;
+    let said = context.y.iter().skip(1).map(|&token| match token {
+        Token::PAD => Ok(UNSUPERVISED),
+        token => id(token),
+    });
+    batch.push(&ids, &said.collect::<Result<Vec<u8>, _>>()?);
+    Ok(())
+}
+
+/// Why there is no batch.
+#[derive(Debug, thiserror::Error)]
+pub enum DataError {
+    /// A context does not fit into the model.
+    #[error(
+        "a {paradigm} context of {problem} needs {needed} tokens, and the model's limit is {limit}: \
+         choose a smaller size, another paradigm, or a higher [model] limit"
+    )]
+    TooLong {
+        /// The problem and its size.
+        problem: ProblemSize,
+        /// The paradigm.
+        paradigm: &'static str,
+        /// The tokens of the context.
+        needed: UBig,
+        /// The most that fit.
+        limit: usize,
+    },
+    /// A problem cannot be unfolded.
+    #[error("cannot unfold a problem of {problem}: {error}")]
+    Unfold {
+        /// The problem and its size.
+        problem: ProblemSize,
+        /// Why not.
+        error: UnfoldError,
+    },
+    /// A context has a token that the vocabulary lacks.
+    #[error("the vocabulary lacks {token}, which {problem} needs")]
+    Token {
+        /// The problem and its size.
+        problem: ProblemSize,
+        /// The token.
+        token: Token,
+    },
+}
+
+/// Draws the batches of a recipe.
+pub struct Source {
+    problems: Vec<(ProblemSize, Sampler)>,
+    paradigm: Paradigm,
+    vocabulary: Vocabulary,
+    contexts_per_problem: usize,
+    balance: f64,
+    batch: usize,
+    limit: usize,
+}
+
+/// What a worker uses again for every problem.
+#[derive(Default)]
+struct Scratch {
+    graph: ThoughtGraph,
+    question: Vec<Token>,
+    /// Kind, length and context, in this order.
+    kinds: Vec<(&'static str, usize, ContextId)>,
+}
+
+impl Source {
+    /// The source of a recipe's batches, for a model that reads up to `limit` tokens.
+    pub fn new(recipe: &Recipe, limit: usize) -> Result<Source, RecipeError> {
+        let data = &recipe.data;
+        let problems: Vec<_> = data.problems.iter().map(|problem| problem.problem).collect();
+        let sampler = |&problem: &ProblemSize| {
+            let ProblemSize { problem: kind, size } = problem;
+            Ok((problem, Sampler::new(kind, size, data.sampling, recipe.seed)?))
+        };
+        Ok(Source {
+            problems: data.problems.iter().map(sampler).collect::<Result<_, RecipeError>>()?,
+            paradigm: data.paradigm,
+            vocabulary: Vocabulary::of_problems(&problems),
+            contexts_per_problem: match data.paradigm {
+                Paradigm::Rot => data.contexts_per_problem,
+                Paradigm::Cot | Paradigm::Wt => 1,
+            },
+            balance: data.balance,
+            batch: recipe.training.batch,
+            limit,
+        })
+    }
+
+    /// The tokens of all its problems.
+    pub fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
+    }
+
+    /// The batch of a step, in chunks of about the same number of tokens.
+    pub fn batch(&self, step: u64) -> Result<Vec<Packed>, DataError> {
+        let count = self.batch / self.contexts_per_problem;
+        let first = step.wrapping_mul(count as u64);
+        let problems = (0..count).into_par_iter().with_min_len(count.div_ceil(16));
+        let drawn = problems.map_init(Scratch::default, |scratch, problem| {
+            self.draw(first.wrapping_add(problem as u64), scratch)
+        });
+        let drawn: Vec<Packed> = drawn.collect::<Result<_, DataError>>()?;
+        Ok(chunks(&drawn))
+    }
+
+    /// The contexts of the problem at an index.
+    fn draw(&self, index: u64, scratch: &mut Scratch) -> Result<Packed, DataError> {
+        let of = self.problems.len() as u64;
+        let (problem, sampler) = &self.problems[(index % of) as usize];
+        let mut rng = sampler.write_question(index / of, &mut scratch.question);
+        scratch.graph.clear();
+        let root = scratch
+            .graph
+            .unfold(problem.problem, &scratch.question)
+            .map_err(|error| DataError::Unfold { problem: *problem, error })?;
+        let mut batch = Packed::default();
+        let mut context = Context::default();
+        let balanced = self.paradigm == Paradigm::Rot && self.balance > 0.0;
+        if balanced {
+            scratch.list_kinds();
+        }
+        for _ in 0..self.contexts_per_problem {
+            context.clear();
+            match self.paradigm {
+                Paradigm::Wt => scratch.graph.write_wt(root, &mut context),
+                Paradigm::Cot => {
+                    if !scratch.graph.write_cot(root, self.limit + 1, &mut context) {
+                        return Err(self.too_long(*problem, cot_length(&scratch.graph, root)));
+                    }
+                }
+                Paradigm::Rot => {
+                    let id = if balanced && unit(&mut rng) < self.balance {
+                        scratch.draw_by_kind(&mut rng)
+                    } else {
+                        scratch.graph.context(below(&mut rng, scratch.graph.len())).unwrap_or(root)
+                    };
+                    scratch.graph.write_rot(id, &mut context);
+                }
+            }
+            // The last token is said and never read.
+            if context.len() > self.limit + 1 {
+                return Err(self.too_long(*problem, UBig::from(context.len() - 1)));
+            }
+            push_context(&self.vocabulary, &context, &mut batch)
+                .map_err(|token| DataError::Token { problem: *problem, token })?;
+        }
+        Ok(batch)
+    }
+
+    fn too_long(&self, problem: ProblemSize, needed: UBig) -> DataError {
+        DataError::TooLong { problem, paradigm: self.paradigm.name(), needed, limit: self.limit }
+    }
+}
+
+/// The tokens of a CoT context that a model has to read.
+fn cot_length(graph: &ThoughtGraph, root: ContextId) -> UBig {
+    match CostCounter::new(graph) {
+        Ok(mut counter) => counter.costs(root).cot_context - UBig::ONE,
+        Err(_) => UBig::ZERO,
+    }
+}
+
+impl Scratch {
+    fn list_kinds(&mut self) {
+        self.kinds.clear();
+        let graph = &self.graph;
+        let kind = |id: ContextId| (graph.class(id), graph.rot_lengths(id).context, id);
+        self.kinds.extend(graph.contexts().map(kind));
+        self.kinds.sort_unstable();
+    }
+
+    /// Draws a kind, then a length, then a context, each evenly.
+    fn draw_by_kind(&self, rng: &mut SampleRng) -> ContextId {
+        let kind = one_group(&self.kinds, |a, b| a.0 == b.0, rng);
+        let length = one_group(kind, |a, b| a.1 == b.1, rng);
+        length[below(rng, length.len())].2
+    }
+}
+
+/// One of the groups of equals that follow one another.
+fn one_group<'a, T>(all: &'a [T], same: impl Fn(&T, &T) -> bool, rng: &mut SampleRng) -> &'a [T] {
+    let groups = all.chunk_by(&same);
+    let chosen = below(rng, groups.clone().count());
+    groups.into_iter().nth(chosen).unwrap_or(all)
+}
+
+/// A number below `count`, which is small: every one as likely to within 2^-32.
+fn below(rng: &mut SampleRng, count: usize) -> usize {
+    ((u64::from(rng.next_u32()) * count as u64) >> 32) as usize
+}
+
+/// A number from 0 to below 1.
+fn unit(rng: &mut SampleRng) -> f64 {
+    f64::from(rng.next_u32()) / 4_294_967_296.0
+}
+
+/// Distributes sequences over chunks: the longest first, each to the chunk with the fewest tokens.
+fn chunks(drawn: &[Packed]) -> Vec<Packed> {
+    let tokens: usize = drawn.iter().map(Packed::tokens).sum();
+    let mut sequences: Vec<_> =
+        drawn.iter().flat_map(|batch| batch.sequences().map(move |range| (batch, range))).collect();
+    sequences.sort_by_key(|(_, range)| std::cmp::Reverse(range.len()));
+    let count = tokens.div_ceil(CHUNK_TOKENS).next_multiple_of(CHUNKS).min(sequences.len());
+    let mut chunks = vec![Packed::default(); count];
+    for (batch, range) in sequences {
+        if let Some(chunk) = chunks.iter_mut().min_by_key(|chunk| chunk.tokens()) {
+            chunk.push(&batch.ids()[range.clone()], &batch.targets()[range]);
+        }
+    }
+    chunks
+}

@@ -1,0 +1,349 @@
+//! Recipes: everything that decides what a training run computes, in one TOML file.
+//!
+//! Two runs with the same recipe end in the same bits, whatever the number of threads. Settings that
+//! a recipe leaves out have the paper's values, which stand in the `Default`s here and in `rot-nn`;
+//! the run folder keeps the recipe with all of them filled in.
+
+use rot_core::{Paradigm, Problem, Sampling, SizeError};
+use rot_nn::{ConfigError, Network, OptimizerConfig, Transformer, TransformerConfig};
+use rot_problems::PROBLEMS;
+use serde::{Deserialize, Serialize};
+
+/// A recipe.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Recipe {
+    /// Decides the parameters at the start and the questions that are drawn.
+    pub seed: u64,
+    /// What is trained on.
+    pub data: Data,
+    /// What is trained.
+    pub model: ModelConfig,
+    /// How it moves.
+    pub optimizer: OptimizerConfig,
+    /// For how long, and how fast.
+    pub training: Training,
+    /// How it is tested on the way.
+    pub evaluation: Evaluation,
+}
+
+/// What is trained on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Data {
+    /// Problems with their sizes, such as `mul-4`, taken in turn.
+    pub problems: Vec<ProblemSize>,
+    /// How they are put before the model: rot, cot or wt.
+    #[serde(with = "named")]
+    pub paradigm: Paradigm,
+    /// The distribution of the numbers: paper or uniform.
+    #[serde(with = "named")]
+    pub sampling: Sampling,
+    /// Contexts drawn from each problem that is unfolded. The paper draws one.
+    pub contexts_per_problem: usize,
+    /// The share of contexts that are drawn by kind and length instead of as they fall: first the kind
+    /// of sub-problem, then the length of the context, each evenly.
+    pub balance: f64,
+}
+
+/// The settings of a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum ModelConfig {
+    /// A Transformer.
+    Transformer(TransformerConfig),
+}
+
+/// For how long, and how fast.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Training {
+    /// Steps of the optimiser.
+    pub steps: u64,
+    /// Contexts in a step.
+    pub batch: usize,
+    /// How the learning rate goes down.
+    pub schedule: Schedule,
+    /// Steps after which it is halved, in a step schedule.
+    pub halve_every: u64,
+    /// Steps in which it rises from zero first.
+    pub warmup: u64,
+    /// The share of the steps before it goes down, in a linear schedule.
+    pub hold: f64,
+    /// How slowly the average of the parameters follows them; 0 for no average. It is what is tested
+    /// and kept.
+    pub average: f64,
+    /// Steps between checkpoints.
+    pub checkpoint_every: u64,
+    /// Whether to end as soon as a test is passed without a fault.
+    pub stop_when_perfect: bool,
+}
+
+/// How the learning rate goes down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Schedule {
+    /// Halved every so many steps.
+    Step,
+    /// Held, then straight to zero.
+    Linear,
+    /// Half a cosine wave to zero.
+    Cosine,
+}
+
+/// How it is tested on the way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Evaluation {
+    /// Steps between tests; there is one at the end in any case.
+    pub every: u64,
+    /// Problems of each kind to test with.
+    pub problems: u64,
+}
+
+impl Default for Data {
+    fn default() -> Self {
+        Data {
+            problems: Vec::new(),
+            paradigm: Paradigm::Rot,
+            sampling: Sampling::Paper,
+            contexts_per_problem: 1,
+            balance: 0.0,
+        }
+    }
+}
+
+impl Default for ModelConfig {
+    fn default() -> Self {
+        ModelConfig::Transformer(TransformerConfig::default())
+    }
+}
+
+impl Default for Training {
+    fn default() -> Self {
+        Training {
+            steps: 500_000,
+            batch: 256,
+            schedule: Schedule::Step,
+            halve_every: 50_000,
+            warmup: 0,
+            hold: 0.0,
+            average: 0.0,
+            checkpoint_every: 1_000,
+            stop_when_perfect: true,
+        }
+    }
+}
+
+impl Default for Evaluation {
+    fn default() -> Self {
+        Evaluation { every: 20_000, problems: 10_000 }
+    }
+}
+
+impl Training {
+    /// The share of the learning rate at a step, counted from zero.
+    pub fn factor(&self, step: u64) -> f64 {
+        let warm = if step < self.warmup { (step + 1) as f64 / self.warmup as f64 } else { 1.0 };
+        let done = step as f64 / self.steps.max(1) as f64;
+        let down = match self.schedule {
+            Schedule::Step => 0.5f64.powf((step / self.halve_every.max(1)) as f64),
+            Schedule::Linear if done < self.hold => 1.0,
+            Schedule::Linear => (1.0 - done) / (1.0 - self.hold),
+            Schedule::Cosine => 0.5 + 0.5 * (std::f64::consts::PI * done).cos(),
+        };
+        warm * down
+    }
+}
+
+/// A problem and its size, written `mul-4`.
+#[derive(Clone, Copy)]
+pub struct ProblemSize {
+    /// The problem.
+    pub problem: &'static dyn Problem,
+    /// Its size.
+    pub size: u32,
+}
+
+impl PartialEq for ProblemSize {
+    fn eq(&self, other: &Self) -> bool {
+        self.problem.name() == other.problem.name() && self.size == other.size
+    }
+}
+
+impl std::fmt::Display for ProblemSize {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}-{}", self.problem.name(), self.size)
+    }
+}
+
+impl std::fmt::Debug for ProblemSize {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl Serialize for ProblemSize {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ProblemSize {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let parts = text.rsplit_once('-');
+        let found = parts.and_then(|(name, size)| {
+            let problem = PROBLEMS.iter().find(|problem| problem.name() == name)?;
+            Some(ProblemSize { problem: *problem, size: size.parse().ok()? })
+        });
+        found.ok_or_else(|| {
+            let names: Vec<&str> = PROBLEMS.iter().map(|problem| problem.name()).collect();
+            let known = names.join(", ");
+            serde::de::Error::custom(format_args!(
+                "'{text}' is not a problem and its size, such as mul-4; the problems are {known}"
+            ))
+        })
+    }
+}
+
+/// Values that are written by their names.
+mod named {
+    use rot_core::{Paradigm, Sampling};
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) trait Named: Copy + 'static {
+        const ALL: &'static [Self];
+        fn name(self) -> &'static str;
+    }
+
+    impl Named for Paradigm {
+        const ALL: &'static [Self] = &Paradigm::ALL;
+        fn name(self) -> &'static str {
+            Paradigm::name(self)
+        }
+    }
+
+    impl Named for Sampling {
+        const ALL: &'static [Self] = &Sampling::ALL;
+        fn name(self) -> &'static str {
+            Sampling::name(self)
+        }
+    }
+
+    pub(super) fn serialize<T: Named, S: Serializer>(
+        value: &T,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(value.name())
+    }
+
+    pub(super) fn deserialize<'de, T: Named, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<T, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        T::ALL.iter().copied().find(|value| value.name() == text).ok_or_else(|| {
+            let names: Vec<&str> = T::ALL.iter().map(|value| value.name()).collect();
+            serde::de::Error::custom(format_args!("'{text}' is none of {}", names.join(", ")))
+        })
+    }
+}
+
+/// A recipe that cannot be followed.
+#[derive(Debug, thiserror::Error)]
+pub enum RecipeError {
+    /// It is not TOML, or not a recipe.
+    #[error("{0}")]
+    Toml(#[from] toml::de::Error),
+    /// A model that cannot be.
+    #[error("[model] {0}")]
+    Model(#[from] ConfigError),
+    /// A size that a problem does not have.
+    #[error("[data] {0}")]
+    Size(#[from] SizeError),
+    /// A setting that makes no sense.
+    #[error("{0}")]
+    Setting(String),
+}
+
+impl Recipe {
+    /// Reads a recipe. Whether it can be followed shows when it is used.
+    pub fn parse(text: &str) -> Result<Recipe, RecipeError> {
+        Ok(toml::from_str(text)?)
+    }
+
+    /// The recipe with every setting.
+    pub fn to_toml(&self) -> String {
+        // Fails only for values that TOML cannot hold, of which a recipe has none.
+        toml::to_string_pretty(self).unwrap_or_default()
+    }
+
+    /// Checks what the parts of a recipe cannot check for themselves.
+    pub fn check(&self) -> Result<(), RecipeError> {
+        let wrong = |what: &str| Err(RecipeError::Setting(what.to_owned()));
+        let (training, data) = (&self.training, &self.data);
+        let share = |x: f64| (0.0..=1.0).contains(&x);
+        if data.problems.is_empty() {
+            return wrong("[data] problems is empty: name at least one, such as \"mul-4\"");
+        }
+        if !(1..=1_000_000).contains(&training.batch) {
+            return wrong("[training] batch must be between 1 and 1000000");
+        }
+        if data.contexts_per_problem == 0
+            || !training.batch.is_multiple_of(data.contexts_per_problem)
+        {
+            return wrong("[data] contexts_per_problem must divide [training] batch");
+        }
+        if !share(data.balance) {
+            return wrong("[data] balance must be between 0 and 1");
+        }
+        if !share(training.hold)
+            || training.hold == 1.0
+            || !share(training.average)
+            || training.average == 1.0
+        {
+            return wrong("[training] hold and average must be at least 0 and below 1");
+        }
+        if self.evaluation.problems == 0
+            || self.evaluation.every == 0
+            || training.checkpoint_every == 0
+        {
+            return wrong(
+                "[evaluation] problems and every, and [training] checkpoint_every, must be at least 1",
+            );
+        }
+        let numbers = [
+            self.optimizer.rate,
+            self.optimizer.muon_rate,
+            self.optimizer.epsilon,
+            self.optimizer.clip,
+            self.optimizer.weight_decay,
+        ];
+        if numbers.iter().any(|x| !x.is_finite() || *x < 0.0) {
+            return wrong(
+                "[optimizer] rates, epsilon, clip and weight_decay must be numbers and not negative",
+            );
+        }
+        let betas = [self.optimizer.beta1, self.optimizer.beta2, self.optimizer.muon_momentum];
+        if betas.iter().any(|x| !(0.0..1.0).contains(x)) {
+            return wrong("[optimizer] betas and muon_momentum must be at least 0 and below 1");
+        }
+        Ok(())
+    }
+}
+
+impl ModelConfig {
+    /// The network for a vocabulary; `digits` tells which of its ids are digits.
+    pub fn network(&self, digits: &[bool]) -> Result<Box<dyn Network>, ConfigError> {
+        Ok(match self {
+            ModelConfig::Transformer(config) => Box::new(Transformer::new(config, digits)?),
+        })
+    }
+
+    /// The most tokens in a context.
+    pub fn limit(&self) -> usize {
+        match self {
+            ModelConfig::Transformer(config) => config.limit,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The training loop, one step at a time.
+
+use rayon::prelude::*;
+use rot_nn::{Network, Optimizer, Packed, Score, Workspace, sum_gradients};
+
+use crate::data::{DataError, Source};
+use crate::recipe::{Recipe, RecipeError};
+
+/// A model in training.
+pub struct Trainer {
+    recipe: Recipe,
+    source: Source,
+    network: Box<dyn Network>,
+    /// The parameters.
+    pub params: Vec<f32>,
+    /// Their average, if the recipe asks for one.
+    pub average: Option<Vec<f32>>,
+    /// The optimiser, which counts the steps.
+    pub optimizer: Optimizer,
+    /// One for each chunk of a step.
+    gradients: Vec<Vec<f32>>,
+    workspaces: Vec<Workspace>,
+}
+
+/// What a step was like.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// How well the model did on the batch, before the step.
+    pub score: Score,
+    /// Tokens of the batch.
+    pub tokens: usize,
+    /// Multiplications and additions, forward and backward.
+    pub flops: u64,
+    /// The norm of all gradients together.
+    pub norm: f64,
+}
+
+impl Trainer {
+    /// A model before its first step.
+    pub fn new(recipe: &Recipe) -> Result<Trainer, RecipeError> {
+        recipe.check()?;
+        let limit = recipe.model.limit();
+        let source = Source::new(recipe, limit)?;
+        let digits: Vec<bool> =
+            source.vocabulary().tokens().iter().map(|token| token.is_digit()).collect();
+        let network = recipe.model.network(&digits)?;
+        let params = network.layout().initial(recipe.seed);
+        let average = (recipe.training.average > 0.0).then(|| params.clone());
+        let optimizer = Optimizer::new(&recipe.optimizer, network.layout());
+        Ok(Trainer {
+            recipe: recipe.clone(),
+            source,
+            network,
+            params,
+            average,
+            optimizer,
+            gradients: Vec::new(),
+            workspaces: Vec::new(),
+        })
+    }
+
+    /// The recipe.
+    pub fn recipe(&self) -> &Recipe {
+        &self.recipe
+    }
+
+    /// The model without its parameters.
+    pub fn network(&self) -> &dyn Network {
+        self.network.as_ref()
+    }
+
+    /// Where batches come from.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// The parameters to test and keep: the average, if there is one.
+    pub fn best_params(&self) -> &[f32] {
+        self.average.as_deref().unwrap_or(&self.params)
+    }
+
+    /// Makes the next step. Where the loss is not finite, the parameters stay as they were.
+    pub fn step(&mut self) -> Result<Step, DataError> {
+        let step = self.optimizer.steps;
+        let chunks = self.source.batch(step)?;
+        Ok(self.learn(&chunks, self.recipe.training.factor(step)))
+    }
+
+    /// One step on the given chunks, with that share of the learning rates.
+    pub fn learn(&mut self, chunks: &[Packed], factor: f64) -> Step {
+        let (network, params) = (self.network.as_ref(), &self.params);
+        let supervised: usize = chunks.iter().map(Packed::supervised).sum();
+        let scale = 1.0 / supervised.max(1) as f32;
+        self.gradients.resize_with(chunks.len(), Vec::new);
+        self.workspaces.resize_with(chunks.len().max(self.workspaces.len()), Workspace::default);
+        let work =
+            chunks.par_iter().zip(&mut self.gradients).zip(&mut self.workspaces).with_max_len(1);
+        let scores = work.map(|((chunk, gradient), workspace)| {
+            gradient.clear();
+            gradient.resize(params.len(), 0.0);
+            network.learn(params, chunk, scale, gradient, workspace)
+        });
+        let mut score = Score::default();
+        scores.collect::<Vec<_>>().into_iter().for_each(|chunk| score += chunk);
+
+        let norm = sum_gradients(&mut self.gradients);
+        if score.loss.is_finite()
+            && norm.is_finite()
+            && let Some(gradient) = self.gradients.first_mut()
+        {
+            self.optimizer.step(self.network.layout(), &mut self.params, gradient, norm, factor);
+            if let Some(average) = &mut self.average {
+                let keep = self.recipe.training.average as f32;
+                let parts = average.par_chunks_mut(1 << 14).zip(self.params.par_chunks(1 << 14));
+                parts.for_each(|(average, params)| {
+                    for (average, &param) in average.iter_mut().zip(params) {
+                        *average += (1.0 - keep) * (param - *average);
+                    }
+                });
+            }
+        }
+        Step {
+            score,
+            tokens: chunks.iter().map(Packed::tokens).sum(),
+            flops: 3 * chunks.iter().map(|chunk| network.flops(chunk)).sum::<u64>(),
+            norm,
+        }
+    }
+}
