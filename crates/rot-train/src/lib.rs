@@ -3,6 +3,7 @@
 mod data;
 mod model;
 mod recipe;
+pub mod run;
 mod trainer;
 
 pub use data::{DataError, Source, push_context};

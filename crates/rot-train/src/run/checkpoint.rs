@@ -1,0 +1,519 @@
+//! Checkpoints: named tensors and notes in one safetensors file.
+//!
+//! Read with the types of the crate `safetensors`; written by hand, because that crate orders notes
+//! by a random hash, and equal state shall give equal bytes. Tensors go from the caller's memory to
+//! the disk and back without a copy of the file between them.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+use rot_nn::Layout;
+use safetensors::Dtype;
+use safetensors::tensor::{Metadata, TensorInfo};
+use serde::Serialize;
+
+use super::{CheckpointError, FileError, write_atomically};
+
+/// The most bytes of a header, as all readers of the format have it.
+const HEADER_LIMIT: u64 = 100_000_000;
+/// The length of the header comes first, in so many bytes.
+const LENGTH_BYTES: u64 = 8;
+/// Where the format keeps its notes, among the names of tensors.
+const NOTES: &str = "__metadata__";
+/// The note with the checksum of all values.
+const CHECKSUM: &str = "crc32c";
+/// The bytes of a value.
+const VALUE_BYTES: usize = size_of::<f32>();
+/// How many values go through memory at once as bytes.
+const CHUNK: usize = 1 << 14;
+
+/// What a checkpoint shall hold, borrowed from whoever owns it.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot<'a> {
+    tensors: BTreeMap<String, (Vec<usize>, &'a [f32])>,
+    notes: BTreeMap<String, String>,
+}
+
+impl<'a> Snapshot<'a> {
+    /// Adds a tensor, in place of one of the same name.
+    pub fn add(&mut self, name: impl Into<String>, shape: &[usize], values: &'a [f32]) {
+        self.tensors.insert(name.into(), (shape.to_vec(), values));
+    }
+
+    /// Adds values that lie as a layout says, each tensor under its name after the prefix.
+    ///
+    /// The parameters of a model and the moments of an optimiser lie so.
+    pub fn add_layout(&mut self, prefix: &str, layout: &Layout, values: &'a [f32]) {
+        for tensor in layout.tensors() {
+            // Too few values give a tensor that does not fit, which saving refuses.
+            let part = values.get(tensor.range.clone()).unwrap_or_default();
+            self.add(format!("{prefix}{}", tensor.name), &tensor.shape, part);
+        }
+    }
+
+    /// Adds a note, in place of one of the same key. The key `crc32c` is taken.
+    pub fn note(&mut self, key: impl Into<String>, text: impl Into<String>) {
+        self.notes.insert(key.into(), text.into());
+    }
+
+    /// Writes everything to a file, [atomically](write_atomically). Equal snapshots give equal bytes.
+    pub fn save(&self, path: &Path) -> Result<(), CheckpointError> {
+        let mut infos = BTreeMap::new();
+        let mut end = 0;
+        let mut checksum = 0;
+        for (name, (shape, values)) in &self.tensors {
+            if name == NOTES || elements(shape) != Some(values.len()) {
+                let (name, shape, values) = (name.clone(), shape.clone(), values.len());
+                return Err(CheckpointError::Unfit {
+                    path: path.to_path_buf(),
+                    name,
+                    shape,
+                    values,
+                });
+            }
+            let start = end;
+            end += values.len() * VALUE_BYTES;
+            let shape = shape.clone();
+            let info = TensorInfo { dtype: Dtype::F32, shape, data_offsets: (start, end) };
+            infos.insert(name.as_str(), info);
+            as_bytes(values, |bytes| {
+                checksum = crc32c::crc32c_append(checksum, bytes);
+                Ok(())
+            })
+            .map_err(FileError::at("write", path))?;
+        }
+        let mut notes = self.notes.clone();
+        notes.insert(CHECKSUM.to_owned(), format!("{checksum:08x}"));
+        write_atomically(path, |writer| {
+            let mut header = serde_json::to_vec(&Header { notes, infos })?;
+            // Readers that map the file want the values to begin at a multiple of eight.
+            header.resize(header.len().next_multiple_of(8), b' ');
+            if header.len() as u64 > HEADER_LIMIT {
+                return Err(io::Error::other("its notes and names exceed 100 MB"));
+            }
+            writer.write_all(&(header.len() as u64).to_le_bytes())?;
+            writer.write_all(&header)?;
+            self.tensors
+                .values()
+                .try_for_each(|(_, values)| as_bytes(values, |bytes| writer.write_all(bytes)))
+        })?;
+        Ok(())
+    }
+}
+
+/// The header of the format, in an order of its own.
+#[derive(Serialize)]
+struct Header<'a> {
+    #[serde(rename = "__metadata__")]
+    notes: BTreeMap<String, String>,
+    #[serde(flatten)]
+    infos: BTreeMap<&'a str, TensorInfo>,
+}
+
+/// A checkpoint in memory.
+#[derive(Clone, Debug)]
+pub struct Checkpoint {
+    path: PathBuf,
+    tensors: BTreeMap<String, (Vec<usize>, Vec<f32>)>,
+    notes: BTreeMap<String, String>,
+}
+
+impl Checkpoint {
+    /// Reads a whole file and confirms its checksum, if it has one as all of ours do.
+    pub fn load(path: &Path) -> Result<Checkpoint, CheckpointError> {
+        let (tensors, notes) = read(path).map_err(|fault| match fault {
+            Fault::Io(source) => {
+                FileError { action: "read", path: path.to_path_buf(), source }.into()
+            }
+            Fault::Content(what) => CheckpointError::Damaged { path: path.to_path_buf(), what },
+        })?;
+        Ok(Checkpoint { path: path.to_path_buf(), tensors, notes })
+    }
+
+    /// Takes a tensor out, if it is there with that shape.
+    pub fn take(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, CheckpointError> {
+        match self.tensors.remove(name) {
+            Some((found, values)) if found == shape => Ok(values),
+            Some((found, _)) => {
+                Err(self.mismatch(format!("'{name}' has the shape {found:?}, not {shape:?}")))
+            }
+            None => Err(self.mismatch(format!("there is no tensor '{name}'"))),
+        }
+    }
+
+    /// Takes out what [`Snapshot::add_layout`] put in.
+    pub fn take_layout(
+        &mut self,
+        prefix: &str,
+        layout: &Layout,
+    ) -> Result<Vec<f32>, CheckpointError> {
+        let mut values = Vec::with_capacity(layout.len());
+        for tensor in layout.tensors() {
+            values.extend(self.take(&format!("{prefix}{}", tensor.name), &tensor.shape)?);
+        }
+        Ok(values)
+    }
+
+    /// The note with that key.
+    pub fn note(&self, key: &str) -> Result<&str, CheckpointError> {
+        let note = self.notes.get(key).map(String::as_str);
+        note.ok_or_else(|| self.mismatch(format!("there is no note '{key}'")))
+    }
+
+    fn mismatch(&self, what: String) -> CheckpointError {
+        CheckpointError::Mismatch { path: self.path.clone(), what }
+    }
+}
+
+/// Why a file is no checkpoint.
+enum Fault {
+    Io(io::Error),
+    Content(String),
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Fault {
+        Fault::Io(error)
+    }
+}
+
+type Content = (BTreeMap<String, (Vec<usize>, Vec<f32>)>, BTreeMap<String, String>);
+
+fn read(path: &Path) -> Result<Content, Fault> {
+    let file = File::open(path)?;
+    let size = file.metadata()?.len();
+    let mut reader = BufReader::new(file);
+    let header = read_header(&mut reader, size)?;
+
+    // Types are looked at first: only then are offsets those of consecutive values.
+    let names = header.offset_keys();
+    let infos = names.iter().filter_map(|name| Some((name, header.info(name)?)));
+    if let Some((name, info)) = infos.clone().find(|(_, info)| info.dtype != Dtype::F32) {
+        let kind = info.dtype;
+        return Err(Fault::Content(format!("the tensor '{name}' is of type {kind}, not F32")));
+    }
+    let mut tensors = BTreeMap::new();
+    let mut checksum = 0;
+    for (name, info) in infos {
+        let (start, end) = info.data_offsets;
+        let values = read_values(&mut reader, (end - start) / VALUE_BYTES, &mut checksum)?;
+        tensors.insert(name.clone(), (info.shape.clone(), values));
+    }
+    let mut notes: BTreeMap<_, _> =
+        header.metadata().clone().unwrap_or_default().into_iter().collect();
+    match notes.remove(CHECKSUM) {
+        Some(expected) if expected != format!("{checksum:08x}") => {
+            let what = format!("its values have the checksum {checksum:08x}, not {expected}");
+            Err(Fault::Content(what))
+        }
+        _ => Ok((tensors, notes)),
+    }
+}
+
+/// Reads the header and confirms that the rest of the file is what it says.
+fn read_header(reader: &mut impl Read, size: u64) -> Result<Metadata, Fault> {
+    let mut length = [0; LENGTH_BYTES as usize];
+    if size < LENGTH_BYTES {
+        return Err(Fault::Content(format!("it ends after {size} bytes")));
+    }
+    reader.read_exact(&mut length)?;
+    let length = u64::from_le_bytes(length);
+    let rest = size - LENGTH_BYTES;
+    if length > rest.min(HEADER_LIMIT) {
+        return Err(Fault::Content(format!(
+            "it says that its header has {length} bytes, where {rest} are left and \
+             {HEADER_LIMIT} are the most"
+        )));
+    }
+    let mut header = vec![0; length as usize];
+    reader.read_exact(&mut header)?;
+    let header: Metadata = serde_json::from_slice(&header)
+        .map_err(|error| Fault::Content(format!("its header cannot be read: {error}")))?;
+    let (expected, found) = (header.data_len() as u64, rest - length);
+    if expected != found {
+        let what = format!("it has {found} bytes of values, where {expected} should be");
+        return Err(Fault::Content(what));
+    }
+    Ok(header)
+}
+
+fn read_values(
+    reader: &mut impl Read,
+    count: usize,
+    checksum: &mut u32,
+) -> Result<Vec<f32>, Fault> {
+    let mut values = Vec::new();
+    // Files can say that they are larger than memory.
+    values.try_reserve_exact(count).map_err(|_| Fault::Io(io::ErrorKind::OutOfMemory.into()))?;
+    let mut buffer = vec![0; CHUNK.min(count) * VALUE_BYTES];
+    while values.len() < count {
+        let bytes = &mut buffer[..CHUNK.min(count - values.len()) * VALUE_BYTES];
+        reader.read_exact(bytes)?;
+        *checksum = crc32c::crc32c_append(*checksum, bytes);
+        let (chunks, _) = bytes.as_chunks();
+        values.extend(chunks.iter().map(|&bytes| f32::from_le_bytes(bytes)));
+    }
+    Ok(values)
+}
+
+/// Gives the bytes of values, little-endian as the format has them, chunk by chunk.
+fn as_bytes(values: &[f32], mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    let mut buffer = vec![0; CHUNK.min(values.len()) * VALUE_BYTES];
+    for values in values.chunks(CHUNK) {
+        let bytes = &mut buffer[..values.len() * VALUE_BYTES];
+        for (bytes, value) in bytes.as_chunks_mut().0.iter_mut().zip(values) {
+            *bytes = value.to_le_bytes();
+        }
+        each(bytes)?;
+    }
+    Ok(())
+}
+
+fn elements(shape: &[usize]) -> Option<usize> {
+    shape.iter().try_fold(1usize, |product, &length| product.checked_mul(length))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use rot_nn::Initial;
+    use safetensors::SafeTensors;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn snapshot<'a>(weights: &'a [f32], scalar: &'a [f32]) -> Snapshot<'a> {
+        let mut snapshot = Snapshot::default();
+        snapshot.add("weights", &[2, 3], weights);
+        snapshot.add("a scalar", &[], scalar);
+        snapshot.add("nothing", &[0, 7], &[]);
+        for i in 0..20 {
+            snapshot.note(format!("note {i}"), "\"quoted\"\nand ünlike");
+        }
+        snapshot
+    }
+
+    const WEIGHTS: [f32; 6] = [1.0, -0.0, f32::MIN_POSITIVE / 2.0, f32::INFINITY, 1e-45, 0.1];
+
+    fn saved() -> (TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("checkpoint.safetensors");
+        snapshot(&WEIGHTS, &[f32::NAN]).save(&path).unwrap();
+        (dir, path)
+    }
+
+    fn bits(values: &[f32]) -> Vec<u32> {
+        values.iter().map(|value| value.to_bits()).collect()
+    }
+
+    /// A file with that header, whose length is right, and so many bytes after it.
+    fn file_of(header: &str, bytes: usize) -> Vec<u8> {
+        let mut file = (header.len() as u64).to_le_bytes().to_vec();
+        file.extend_from_slice(header.as_bytes());
+        file.resize(file.len() + bytes, 0);
+        file
+    }
+
+    fn refusal(content: &[u8]) -> String {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("refused.safetensors");
+        fs::write(&path, content).unwrap();
+        let error = Checkpoint::load(&path).unwrap_err();
+        assert!(matches!(error, CheckpointError::Damaged { .. }), "{error}");
+        assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+        error.to_string()
+    }
+
+    #[test]
+    fn what_is_saved_is_loaded_to_the_last_bit() {
+        let (_dir, path) = saved();
+        let mut checkpoint = Checkpoint::load(&path).unwrap();
+        assert_eq!(bits(&checkpoint.take("weights", &[2, 3]).unwrap()), bits(&WEIGHTS));
+        assert_eq!(bits(&checkpoint.take("a scalar", &[]).unwrap()), bits(&[f32::NAN]));
+        assert!(checkpoint.take("nothing", &[0, 7]).unwrap().is_empty());
+        assert_eq!(checkpoint.note("note 7").unwrap(), "\"quoted\"\nand ünlike");
+        assert_eq!(checkpoint.notes.len(), 20);
+    }
+
+    #[test]
+    fn tensors_of_more_than_a_chunk_keep_their_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("long");
+        let values: Vec<f32> = (0..3 * CHUNK + 5).map(|i| i as f32).collect();
+        let mut snapshot = Snapshot::default();
+        snapshot.add("b", &[values.len()], &values);
+        snapshot.add("a", &[CHUNK], &values[1..=CHUNK]);
+        snapshot.save(&path).unwrap();
+        let mut checkpoint = Checkpoint::load(&path).unwrap();
+        assert_eq!(checkpoint.take("b", &[values.len()]).unwrap(), values);
+        assert_eq!(checkpoint.take("a", &[CHUNK]).unwrap(), values[1..=CHUNK]);
+    }
+
+    #[test]
+    fn equal_state_gives_equal_bytes() {
+        let (dir, path) = saved();
+        let expected = fs::read(path).unwrap();
+        let again = dir.path().join("again.safetensors");
+        for _ in 0..50 {
+            snapshot(&WEIGHTS, &[f32::NAN]).save(&again).unwrap();
+            assert_eq!(fs::read(&again).unwrap(), expected);
+        }
+        snapshot(&WEIGHTS, &[0.0]).save(&again).unwrap();
+        assert_ne!(fs::read(&again).unwrap(), expected);
+    }
+
+    #[test]
+    fn other_readers_of_the_format_agree() {
+        let (_dir, path) = saved();
+        let bytes = fs::read(path).unwrap();
+        let (length, header) = SafeTensors::read_metadata(&bytes).unwrap();
+        assert_eq!(length % 8, 0);
+        assert_eq!(header.metadata().as_ref().unwrap().len(), 21);
+        let tensors = SafeTensors::deserialize(&bytes).unwrap();
+        let weights = tensors.tensor("weights").unwrap();
+        assert_eq!((weights.dtype(), weights.shape()), (Dtype::F32, &[2, 3][..]));
+        let expected: Vec<u8> = WEIGHTS.iter().flat_map(|value| value.to_le_bytes()).collect();
+        assert_eq!(weights.data(), expected);
+    }
+
+    #[test]
+    fn files_of_other_writers_are_read() {
+        let header = r#"{"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]},
+            "a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}}"#;
+        let mut file = file_of(header, 12);
+        let start = file.len() - 12;
+        file[start + 4..][..4].copy_from_slice(&1.5f32.to_le_bytes());
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("foreign");
+        fs::write(&path, file).unwrap();
+        let mut checkpoint = Checkpoint::load(&path).unwrap();
+        assert_eq!(checkpoint.take("b", &[2]).unwrap(), [1.5, 0.0]);
+        assert_eq!(checkpoint.take("a", &[]).unwrap(), [0.0]);
+    }
+
+    #[test]
+    fn a_file_cut_anywhere_is_refused() {
+        let (_dir, path) = saved();
+        let whole = fs::read(path).unwrap();
+        for length in 0..whole.len() {
+            refusal(&whole[..length]);
+        }
+        refusal(&[&whole[..], &[0]].concat());
+    }
+
+    #[test]
+    fn a_changed_value_is_noticed() {
+        let (_dir, path) = saved();
+        let mut bytes = fs::read(path).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        assert!(refusal(&bytes).contains("checksum"));
+    }
+
+    #[test]
+    fn garbage_is_refused() {
+        let mut state = 1u32;
+        for length in 0..300 {
+            let garbage: Vec<u8> = (0..length)
+                .map(|_| {
+                    state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    (state >> 24) as u8
+                })
+                .collect();
+            refusal(&garbage);
+            refusal(&file_of(&String::from_utf8_lossy(&garbage), 0));
+        }
+        assert!(refusal(&u64::MAX.to_le_bytes()).contains("18446744073709551615 bytes"));
+        refusal(&[0; 64]);
+        refusal(&file_of(&"[".repeat(100_000), 0));
+    }
+
+    #[test]
+    fn headers_that_lie_are_refused() {
+        let of = |dtype: &str, shape: &str, start: u64, end: u64| {
+            format!(r#"{{"dtype":"{dtype}","shape":{shape},"data_offsets":[{start},{end}]}}"#)
+        };
+        let named = |tensor: String| format!(r#"{{"x":{tensor}}}"#);
+        let refused = |header: String| refusal(&file_of(&header, 8));
+        assert!(refused(named(of("F16", "[4]", 0, 8))).contains("'x' is of type F16, not F32"));
+        refused(named(of("F31", "[2]", 0, 8)));
+        refused(named(of("F32", "[3]", 0, 8)));
+        refused(named(of("F32", "[-2]", 0, 8)));
+        refused(named(of("F32", "[1]", 4, 8)));
+        refused(named(of("F32", "[2]", 8, 0)));
+        refused(named(of("F32", "[3]", 0, 12)));
+        refused(named(of("F32", "[4294967296,4294967296]", 0, 8)));
+        refused(named(of("F32", "[4611686018427387904]", 0, 0)));
+        refused(r#"{"__metadata__":{"a":1}}"#.to_owned());
+        // Sizes that are fine one by one, and whose sum has no room in a word.
+        let size = (1u64 << 61) - 4;
+        let huge: Vec<String> = (0..8)
+            .map(|i| {
+                let tensor = of("F32", &format!("[{}]", size / 4), i * size, (i + 1) * size);
+                format!(r#""{i}":{tensor}"#)
+            })
+            .collect();
+        refused(format!("{{{}}}", huge.join(",")));
+        // The same header without a lie is read: it is the lies that were refused.
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("honest");
+        fs::write(&path, file_of(&named(of("F32", "[2]", 0, 8)), 8)).unwrap();
+        Checkpoint::load(&path).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_file_is_an_error_with_its_path() {
+        let dir = tempfile::tempdir().unwrap();
+        for path in [dir.path().to_path_buf(), dir.path().join("missing")] {
+            let Err(CheckpointError::File(error)) = Checkpoint::load(&path) else {
+                panic!("{} cannot be a checkpoint", path.display())
+            };
+            assert_eq!(error.path, path);
+        }
+    }
+
+    #[test]
+    fn tensors_that_cannot_be_read_back_are_not_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("refused");
+        for (name, shape) in [("x", &[2][..]), (NOTES, &[3]), ("x", &[usize::MAX, 5])] {
+            let mut snapshot = Snapshot::default();
+            snapshot.add(name, shape, &[0.0; 3]);
+            let error = snapshot.save(&path).unwrap_err();
+            assert!(matches!(error, CheckpointError::Unfit { .. }), "{error}");
+            assert!(!path.exists());
+        }
+    }
+
+    #[test]
+    fn layouts_are_kept_tensor_by_tensor() {
+        let mut layout = Layout::default();
+        layout.add("z", &[2, 2], Initial::Constant(0.0));
+        layout.add("a", &[3], Initial::Constant(0.0));
+        let params = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0];
+        let moments = params.map(|value: f32| -value);
+        let mut snapshot = Snapshot::default();
+        snapshot.add_layout("model.", &layout, &params);
+        snapshot.add_layout("momentum.", &layout, &moments);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("layout");
+        snapshot.save(&path).unwrap();
+        let checkpoint = Checkpoint::load(&path).unwrap();
+        assert_eq!(checkpoint.clone().take("model.a", &[3]).unwrap(), [5.0, 6.0, 7.0]);
+        assert_eq!(checkpoint.clone().take_layout("model.", &layout).unwrap(), params);
+        assert_eq!(checkpoint.clone().take_layout("momentum.", &layout).unwrap(), moments);
+
+        layout.add("new", &[1], Initial::Constant(0.0));
+        let error = checkpoint.clone().take_layout("model.", &layout).unwrap_err().to_string();
+        assert!(error.contains("there is no tensor 'model.new'"), "{error}");
+        let error = checkpoint.clone().take("model.a", &[1, 3]).unwrap_err().to_string();
+        assert!(error.contains("'model.a' has the shape [3], not [1, 3]"), "{error}");
+        let error = checkpoint.note("step").unwrap_err().to_string();
+        assert!(error.contains("there is no note 'step'"), "{error}");
+        let mut short = Snapshot::default();
+        short.add_layout("model.", &layout, &params);
+        assert!(short.save(&path).is_err());
+    }
+}
