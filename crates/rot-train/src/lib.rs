@@ -1,5 +1,6 @@
 //! Training: recipes, batches of contexts, the loop, run folders; and teacher-forced evaluation.
 
+pub mod eval;
 mod model;
 
-pub use model::Model;
+pub use model::{Model, ModelError};
