@@ -125,7 +125,6 @@ fn a_mistake_far_below_counts_for_all_who_ask() {
 fn a_problem_is_one_context_in_the_other_paradigms() {
     for paradigm in [Paradigm::Cot, Paradigm::Wt] {
         let naive = Naive::new(&Mul, 4, 200, paradigm, now_and_then);
-        // CoT contexts are longer than a chunk.
         let (model, read) = naive.model(1_000_000);
         let evaluation = evaluate_with(2, &model, &draw(&Mul, 4, 200), paradigm);
         let right = naive.questions.iter().filter(|question| naive.is_right(question)).count();
@@ -138,6 +137,15 @@ fn a_problem_is_one_context_in_the_other_paradigms() {
         let longest = naive.contexts.values().map(|known| known.context.len()).max();
         assert_eq!(Some(evaluation.longest_context), longest);
     }
+}
+
+#[test]
+fn a_context_longer_than_a_chunk_is_read_by_itself() {
+    let naive = Naive::new(&Lcs, 5, 10, Paradigm::Cot, now_and_then);
+    assert!(naive.contexts[&naive.questions[0]].context.len() > 1025);
+    let evaluation = evaluate_with(2, &naive.model(100_000).0, &draw(&Lcs, 5, 10), Paradigm::Cot);
+    let right = naive.questions.iter().filter(|question| naive.is_right(question)).count();
+    assert_eq!((evaluation.contexts, evaluation.right_contexts), (10, right));
 }
 
 #[test]
