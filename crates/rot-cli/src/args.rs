@@ -24,6 +24,7 @@ pub(crate) enum Command {
     Sample(SampleArgs),
     Stats(StatsArgs),
     Check(CheckArgs),
+    Eval(EvalArgs),
 }
 
 const QUESTIONS: &str = "\
@@ -156,6 +157,41 @@ pub(crate) struct CheckArgs {
     /// The most tokens a context may have; by default the limit of the paper's Transformer.
     #[arg(long, value_name = "N", default_value_t = 2048)]
     pub(crate) max_context: usize,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Evaluate a model, teacher-forced: every context is read once.
+///
+/// A problem is right if all contexts below it are. The test problems are different from one another
+/// and come from other random streams than those for training.
+#[derive(Parser)]
+#[command(after_help = "Example:\n  rot eval runs/mul-8 --problem mul --size 8 --count 30000")]
+pub(crate) struct EvalArgs {
+    /// A weights file, or a run folder for its best checkpoint.
+    pub(crate) model: PathBuf,
+    /// The problem.
+    #[arg(long, value_name = "P", value_parser = one_of(PROBLEMS, Problem::name))]
+    pub(crate) problem: &'static dyn Problem,
+    /// Its size: digits, length, items, matrices, or most terms.
+    #[arg(long, value_name = "N", value_parser = sizes())]
+    pub(crate) size: u32,
+    /// How many problems; fewer where there are not so many.
+    #[arg(long, value_name = "K", default_value_t = 30_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) count: u32,
+    /// Which test problems.
+    #[arg(long, value_name = "S", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..1 << 63))]
+    pub(crate) seed: u64,
+    /// One context for each question (rot), all steps in one (cot), or the answer alone (wt).
+    #[arg(long, default_value = "rot", value_parser = one_of(&Paradigm::ALL, Paradigm::name))]
+    pub(crate) paradigm: Paradigm,
+    /// The distribution of the numbers: log-uniform as in the paper, or uniform.
+    #[arg(long, default_value = "paper", value_parser = one_of(&Sampling::ALL, Sampling::name))]
+    pub(crate) sampling: Sampling,
+    /// Show at most this many wrong contexts.
+    #[arg(long, value_name = "K", default_value_t = 10, value_parser = clap::value_parser!(u32).range(..=10_000))]
+    pub(crate) failures: u32,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,

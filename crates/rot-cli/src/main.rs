@@ -7,6 +7,7 @@ mod args;
 mod commands;
 mod figure;
 mod output;
+mod progress;
 mod tree;
 
 use std::io;
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
         Command::Sample(args) => commands::sample::run(&args),
         Command::Stats(args) => commands::stats::run(&args),
         Command::Check(args) => commands::check::run(&args),
+        Command::Eval(args) => commands::eval::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

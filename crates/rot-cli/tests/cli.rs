@@ -245,6 +245,13 @@ fn wrong_questions_are_wrong_usage() {
         ),
         (&["stats", "merge"], "'merge' has no sizes in the paper"),
         (&["stats", "add", "--samples", "0"], "0 is not in 1.."),
+        (&["eval", "model", "--size", "8"], "--problem"),
+        (&["eval", "model", "--problem", "gcd", "--size", "8"], "[possible values: add, sub"),
+        (&["eval", "m", "--problem", "mul", "--size", "8", "--count", "0"], "0 is not in 1.."),
+        (
+            &["eval", "m", "--problem", "mul", "--size", "8", "--seed", "9223372036854775808"],
+            "not in",
+        ),
         (&["frobnicate"], "unrecognized subcommand"),
         (&[], "Usage: rot"),
     ] {
@@ -264,6 +271,9 @@ fn what_is_not_there_fails() {
     let folder = repository().join("docs");
     let (code, error) = fails(&["check", folder.to_str().expect("text")], "");
     assert_eq!((code, error.contains("cannot read")), (1, true));
+
+    let (code, error) = fails(&["eval", "no-such-model", "--problem", "mul", "--size", "8"], "");
+    assert_eq!((code, error.contains("'no-such-model'")), (1, true), "{error}");
 
     let directory = std::fs::File::open(folder).expect("a folder");
     let output = Command::new(assert_cmd::cargo::cargo_bin!("rot"))
@@ -481,7 +491,7 @@ fn transcripts_are_true() {
     assert_eq!(transcripts, 3);
 }
 
-/// Every example in the help is run as it stands.
+/// Every example in the help is run as it stands. That of `eval` needs a model.
 #[cfg(unix)]
 #[test]
 fn the_examples_in_the_help_work() {
@@ -501,4 +511,5 @@ fn the_examples_in_the_help_work() {
         }
     }
     assert_eq!(examples, 13);
+    assert!(prints(&["eval", "--help"]).contains("Example:\n  rot eval runs/mul-8 --problem mul"));
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod contexts;
+pub(crate) mod eval;
 pub(crate) mod sample;
 pub(crate) mod solve;
 pub(crate) mod stats;

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
-use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use rot_core::Problem;
 use rot_problems::stats::{Sample, StatsError, log10, sample};
 
 use crate::WrongUsage;
 use crate::args::StatsArgs;
 use crate::figure::{self, Histogram, Panel};
-use crate::output::{Output, counted, grouped, note};
+use crate::output::{Output, aligned, counted, note};
+use crate::progress;
 
 /// The problems of one kind and size.
 struct Cell {
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<()> {
     let summary = summary(&cells);
     write(&args.out, "summary.csv", &summary.csv()?)?;
     let mut out = Output::new();
-    out.write_all(summary.aligned().as_bytes())?;
+    out.write_all(aligned(&summary.rows).as_bytes())?;
     out.flush()?;
     Ok(())
 }
@@ -82,9 +82,11 @@ fn measure(args: &StatsArgs) -> Result<Vec<Cell>> {
     let cells = args.cells()?;
     let sizes = cells.iter().map(|&(problem, size)| contexts_each(problem, size, args));
     let contexts: Vec<u64> = sizes.collect::<Result<_>>()?;
-    let bar = progress_bar(
+    let bar = progress::bar(
         contexts.iter().map(|each| each.saturating_mul(args.samples)).fold(0, u64::saturating_add),
+        "contexts",
     );
+    bar.enable_steady_tick(Duration::from_millis(200));
     let mut measured = Vec::with_capacity(cells.len());
     for ((problem, size), contexts) in cells.into_iter().zip(contexts) {
         let start = Instant::now();
@@ -108,19 +110,6 @@ fn contexts_each(problem: &'static dyn Problem, size: u32, args: &StatsArgs) -> 
     let few = (args.samples / 1000).clamp(1, 8);
     let samples = sample(problem, size, args.seed, few, || ()).map_err(as_failure)?;
     Ok(1 + samples.iter().map(|sample| sample.unique_contexts as u64).sum::<u64>() / few)
-}
-
-fn progress_bar(contexts: u64) -> ProgressBar {
-    let template = "{msg:12} {wide_bar} {percent}%, {rate} contexts/s, {eta} left";
-    let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-        let _ = out.write_str(&grouped(state.per_sec() as u64));
-    };
-    let bar = ProgressBar::new(contexts);
-    bar.enable_steady_tick(Duration::from_millis(200));
-    match ProgressStyle::with_template(template) {
-        Ok(style) => bar.with_style(style.with_key("rate", rate)),
-        Err(_) => bar,
-    }
 }
 
 fn as_failure(error: StatsError) -> anyhow::Error {
@@ -241,26 +230,6 @@ impl Table {
             writeln!(csv, "{}", row.join(",").replace(' ', "_").replace('%', "pc"))?;
         }
         Ok(csv)
-    }
-
-    fn aligned(&self) -> String {
-        let columns = self.rows.first().map_or(0, Vec::len);
-        let widths: Vec<usize> = (0..columns)
-            .map(|column| self.rows.iter().map(|row| row[column].len()).max().unwrap_or(0))
-            .collect();
-        let line = |row: &Vec<String>| {
-            let cells: Vec<String> = row
-                .iter()
-                .zip(&widths)
-                .enumerate()
-                .map(|(column, (cell, &width))| match column {
-                    0 => format!("{cell:width$}"),
-                    _ => format!("{cell:>width$}"),
-                })
-                .collect();
-            cells.join("  ") + "\n"
-        };
-        self.rows.iter().map(line).collect()
     }
 }
 

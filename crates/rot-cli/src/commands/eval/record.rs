@@ -1,0 +1,102 @@
+//! An evaluation for programs.
+
+use rot_core::Text;
+use rot_train::eval::Evaluation;
+use serde::Serialize;
+
+use crate::args::EvalArgs;
+
+/// One JSON object.
+#[derive(Serialize)]
+pub(super) struct Record {
+    problem: &'static str,
+    size: u32,
+    seed: u64,
+    sampling: &'static str,
+    paradigm: &'static str,
+    problems: usize,
+    right_problems: usize,
+    deep_accuracy: f64,
+    interval: [f64; 2],
+    unique_contexts: usize,
+    right_contexts: usize,
+    context_accuracy: f64,
+    max_context: usize,
+    supervised_tokens: usize,
+    right_supervised_tokens: usize,
+    tokens: usize,
+    seconds: f64,
+    classes: Vec<ClassRecord>,
+    failures: FailureCounts,
+    wrong: Vec<WrongRecord>,
+}
+
+#[derive(Serialize)]
+struct ClassRecord {
+    class: &'static str,
+    contexts: usize,
+    right: usize,
+    deep_right: usize,
+}
+
+#[derive(Serialize)]
+struct FailureCounts {
+    repeat_count: usize,
+    digit_count: usize,
+    other: usize,
+}
+
+/// Tokens under the names of `rot contexts --jsonl`, and the places that are wrong, from 0.
+#[derive(Serialize)]
+struct WrongRecord {
+    class: &'static str,
+    question: String,
+    failure: &'static str,
+    x: String,
+    y: String,
+    produced: String,
+    wrong_places: Vec<usize>,
+}
+
+impl Record {
+    pub(super) fn new(args: &EvalArgs, evaluation: &Evaluation, seconds: f64) -> Record {
+        let [repeat_count, digit_count, other] = evaluation.failures;
+        let classes = evaluation.classes.iter().map(|score| ClassRecord {
+            class: score.class,
+            contexts: score.contexts,
+            right: score.right,
+            deep_right: score.deep_right,
+        });
+        let wrong = evaluation.wrong.iter().map(|wrong| WrongRecord {
+            class: wrong.class,
+            question: Text(wrong.question()).to_string(),
+            failure: wrong.failure.name(),
+            x: Text(&wrong.context.x).to_string(),
+            y: Text(&wrong.context.y).to_string(),
+            produced: Text(&wrong.produced).to_string(),
+            wrong_places: (0..wrong.context.len()).filter(|&at| wrong.is_wrong(at)).collect(),
+        });
+        Record {
+            problem: args.problem.name(),
+            size: args.size,
+            seed: args.seed,
+            sampling: args.sampling.name(),
+            paradigm: args.paradigm.name(),
+            problems: evaluation.problems,
+            right_problems: evaluation.right_problems,
+            deep_accuracy: evaluation.deep_accuracy(),
+            interval: evaluation.interval(),
+            unique_contexts: evaluation.contexts,
+            right_contexts: evaluation.right_contexts,
+            context_accuracy: evaluation.context_accuracy(),
+            max_context: evaluation.longest_context,
+            supervised_tokens: evaluation.supervised,
+            right_supervised_tokens: evaluation.right_supervised,
+            tokens: evaluation.tokens,
+            seconds,
+            classes: classes.collect(),
+            failures: FailureCounts { repeat_count, digit_count, other },
+            wrong: wrong.collect(),
+        }
+    }
+}

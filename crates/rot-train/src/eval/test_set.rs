@@ -1,0 +1,90 @@
+//! Test questions and everything that is asked below them.
+
+use std::collections::HashSet;
+
+use rot_core::{ContextId, Problem, Sampler, Sampling, ThoughtGraph};
+
+use super::EvalError;
+
+/// After how many draws in a row without a new question there is none left, it seems.
+///
+/// Of equally likely questions one stays unseen once in e^64 times. Where large numbers are rarer, as
+/// in the paper's distribution, a few of the rarest can be missed.
+fn patience(found: usize) -> usize {
+    1000 + 64 * found
+}
+
+/// The sampler's seed for a test seed.
+///
+/// Training draws with its seed as it is and keeps it below 2^63; test sets set the top bit. So no
+/// test set has a list of questions that was trained on, whatever the two seeds are. Where there are
+/// few questions at all, single ones will still be found in both.
+pub fn test_seed(seed: u64) -> u64 {
+    seed | 1 << 63
+}
+
+/// Which questions to draw.
+#[derive(Clone, Copy)]
+pub struct Questions {
+    /// Their problem.
+    pub problem: &'static dyn Problem,
+    /// Their size.
+    pub size: u32,
+    /// The distribution of their numbers.
+    pub sampling: Sampling,
+    /// Which of them, below 2^63; [`test_seed`] keeps them apart from those for training.
+    pub seed: u64,
+}
+
+/// Unique random problems with all their contexts.
+///
+/// Draw it once, evaluate it as often as wanted.
+#[derive(Debug)]
+pub struct TestSet {
+    pub(super) graph: ThoughtGraph,
+    pub(super) problems: Vec<ContextId>,
+}
+
+impl TestSet {
+    /// Draws `count` different problems and unfolds them; `drawn` is called after each. There are
+    /// fewer where the problem does not have so many of that size. The contexts may take about
+    /// `memory_limit` bytes.
+    pub fn draw(
+        questions: &Questions,
+        count: usize,
+        memory_limit: usize,
+        mut drawn: impl FnMut(),
+    ) -> Result<TestSet, EvalError> {
+        let Questions { problem, size, sampling, seed } = *questions;
+        let sampler = Sampler::new(problem, size, sampling, test_seed(seed))?;
+        let mut graph = ThoughtGraph::with_memory_limit(memory_limit);
+        let mut problems = Vec::new();
+        let (mut known, mut question) = (HashSet::new(), Vec::new());
+        let mut repeated = 0;
+        for index in 0.. {
+            if problems.len() == count || repeated == patience(problems.len()) {
+                break;
+            }
+            sampler.write_question(index, &mut question);
+            let root = graph.unfold(problem, &question)?;
+            if known.insert(root) {
+                problems.push(root);
+                repeated = 0;
+                drawn();
+            } else {
+                repeated += 1;
+            }
+        }
+        Ok(TestSet { graph, problems })
+    }
+
+    /// The contexts of all problems.
+    pub fn graph(&self) -> &ThoughtGraph {
+        &self.graph
+    }
+
+    /// The problems, in the order they were drawn.
+    pub fn problems(&self) -> &[ContextId] {
+        &self.problems
+    }
+}
