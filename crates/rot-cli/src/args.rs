@@ -24,7 +24,10 @@ pub(crate) enum Command {
     Sample(SampleArgs),
     Stats(StatsArgs),
     Check(CheckArgs),
+    Train(TrainArgs),
     Eval(EvalArgs),
+    Bench(BenchArgs),
+    Parity(ParityArgs),
 }
 
 const QUESTIONS: &str = "\
@@ -162,6 +165,106 @@ pub(crate) struct CheckArgs {
     pub(crate) json: bool,
 }
 
+/// Train a model from scratch, on this machine's cores.
+///
+/// The recipe decides every bit of the result, whatever the number of threads. Ctrl-C saves; --resume
+/// goes on, also after a crash.
+#[derive(Parser)]
+#[command(after_help = "\
+Examples:
+  rot train mul --size 4 --out runs/mul-4
+  rot train recipes/paper/lstm.toml --out runs/lstm
+  rot train --resume --out runs/mul-4
+  rot train add --size 1 --steps 20 --out first-run")]
+pub(crate) struct TrainArgs {
+    /// A problem, with --size, or a recipe: a TOML file.
+    #[arg(
+        value_name = "PROBLEM|RECIPE",
+        required_unless_present = "resume",
+        conflicts_with = "resume"
+    )]
+    pub(crate) what: Option<String>,
+    /// The problem's size: digits, length, items, matrices, or most terms.
+    #[arg(long, value_name = "N", value_parser = sizes())]
+    pub(crate) size: Option<u32>,
+    /// The recipe for a problem.
+    #[arg(long, value_name = "NAME", default_value = "fast", value_parser = recipe_names(), conflicts_with = "resume")]
+    pub(crate) recipe: String,
+    /// The folder of the run.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Go on with the run in the folder.
+    #[arg(long, conflicts_with_all = ["size", "paradigm", "steps", "seed"])]
+    pub(crate) resume: bool,
+    /// One context for each question (rot), all steps in one (cot), or the answer alone (wt); instead
+    /// of the recipe's.
+    #[arg(long, value_parser = one_of(&Paradigm::ALL, Paradigm::name))]
+    pub(crate) paradigm: Option<Paradigm>,
+    /// Steps, instead of the recipe's.
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) steps: Option<u64>,
+    /// The seed, instead of the recipe's.
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(..1 << 63))]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) threads: ThreadArgs,
+    /// Print one JSON object at the end.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Measure speed: matrix products, kernels, training steps and evaluation.
+///
+/// Rates are in useful tokens, without any padding, and as shares of the rate at which this machine
+/// multiplies matrices of the same sizes, measured in the same run.
+#[derive(Parser)]
+#[command(after_help = "Example:\n  rot bench --seconds 1")]
+pub(crate) struct BenchArgs {
+    /// Seconds for each measurement.
+    #[arg(long, value_name = "S", default_value_t = 3.0, value_parser = seconds)]
+    pub(crate) seconds: f64,
+    #[command(flatten)]
+    pub(crate) threads: ThreadArgs,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Compare a model with PyTorch: logits, gradients, and the losses of ten steps.
+///
+/// Fails where they differ by more than 1e-4, 1e-3 relative, and 1e-4.
+#[derive(Parser)]
+#[command(
+    after_help = "Example:\n  rot parity crates/rot-nn/tests/data/transformer_small.safetensors"
+)]
+pub(crate) struct ParityArgs {
+    /// A file with parameters, a batch, and what PyTorch made of them.
+    pub(crate) file: PathBuf,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How many threads to use.
+#[derive(clap::Args)]
+pub(crate) struct ThreadArgs {
+    /// Threads; as many as there are cores if not given. Results do not depend on it.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+impl ThreadArgs {
+    /// Makes all parallel work use so many threads.
+    pub(crate) fn apply(&self) -> anyhow::Result<()> {
+        match self.threads {
+            Some(threads) => {
+                Ok(rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?)
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 /// Evaluate a model, teacher-forced: every context is read once.
 ///
 /// A problem is right if all contexts below it are. The test problems are different from one another
@@ -269,6 +372,17 @@ fn one_of<T: Copy + Send + Sync + 'static>(
         let found = all.iter().copied().find(|&value| name(value) == chosen);
         found.ok_or("no such name")
     })
+}
+
+fn recipe_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(crate::recipes::NAMED.iter().map(|(name, _)| *name))
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds <= 3600.0 => Ok(seconds),
+        _ => Err("it must be a number of seconds above 0 and up to 3600".to_owned()),
+    }
 }
 
 fn sizes() -> clap::builder::RangedI64ValueParser<u32> {

@@ -8,6 +8,7 @@ mod commands;
 mod figure;
 mod output;
 mod progress;
+mod recipes;
 mod tree;
 
 use std::io;
@@ -24,7 +25,10 @@ fn main() -> ExitCode {
         Command::Sample(args) => commands::sample::run(&args),
         Command::Stats(args) => commands::stats::run(&args),
         Command::Check(args) => commands::check::run(&args),
+        Command::Train(args) => commands::train::run(&args),
         Command::Eval(args) => commands::eval::run(&args),
+        Command::Bench(args) => commands::bench::run(&args),
+        Command::Parity(args) => commands::parity::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

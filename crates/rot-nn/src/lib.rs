@@ -8,14 +8,17 @@
 mod config_error;
 pub mod kernels;
 mod layout;
+mod lstm;
 mod network;
 mod optimizer;
 mod packed;
 pub mod parity;
+pub mod speed;
 mod transformer;
 
 pub use config_error::ConfigError;
 pub use layout::{Initial, Layout, Tensor};
+pub use lstm::{Lstm, LstmConfig};
 pub use network::{Network, Score, Workspace};
 pub use optimizer::{Optimizer, OptimizerConfig, sum_gradients};
 pub use packed::{Packed, UNSUPERVISED};

@@ -115,8 +115,10 @@ impl Optimizer {
         for tensor in layout.tensors() {
             let mut rest = tensor.range.len();
             let matrices = if self.config.muon_rate > 0.0 { tensor.matrices } else { 0 };
-            let block = if matrices > 0 { rest / matrices } else { BLOCK };
-            let columns = if matrices > 0 { tensor.shape.last().copied().unwrap_or(1) } else { 0 };
+            let (block, columns) = match rest.checked_div(matrices) {
+                Some(matrix) => (matrix, tensor.shape.last().copied().unwrap_or(1)),
+                None => (BLOCK, 0),
+            };
             while rest > 0 {
                 let len = block.min(rest);
                 rest -= len;

@@ -13,8 +13,8 @@ use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
 
 use crate::{
-    ConfigError, Network, Optimizer, OptimizerConfig, Packed, Transformer, TransformerConfig,
-    UNSUPERVISED, Workspace,
+    ConfigError, Lstm, LstmConfig, Network, Optimizer, OptimizerConfig, Packed, Transformer,
+    TransformerConfig, UNSUPERVISED, Workspace,
 };
 
 /// The largest differences that pass: of a logit, of a gradient (relative, by the norm of the tensor),
@@ -121,6 +121,15 @@ impl Config {
                 };
                 let network = Transformer::new(&config, &vec![false; vocabulary]).map_err(said)?;
                 Ok(Box::new(network))
+            }
+            "LSTM" => {
+                let config = LstmConfig {
+                    layers: self.num_layers,
+                    embedding: need(self.input_size, "input_size")?,
+                    hidden: need(self.hidden_size, "hidden_size")?,
+                    limit,
+                };
+                Ok(Box::new(Lstm::new(&config, vocabulary).map_err(said)?))
             }
             other => Err(format!("its kind is '{other}', not Transformer or LSTM")),
         }

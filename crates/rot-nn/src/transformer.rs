@@ -393,7 +393,7 @@ impl Transformer {
                 input,
                 width,
                 &params[branch.taps.clone()],
-                batch.sequences(),
+                &batch.sequences(),
                 &mut seen,
             );
         }
@@ -408,7 +408,7 @@ impl Transformer {
         let inside = branch.outward.weight.len() / width;
         if Self::is_attention(index) {
             if let Some(rotation) = &self.rotation {
-                rotation.forward(&mut tape.inner, hidden, 2 * width, batch.sequences());
+                rotation.forward(&mut tape.inner, hidden, 2 * width, &batch.sequences());
             }
             tape.outer = work.take(batch.tokens() * width);
             tape.logs = work.take(batch.tokens() * self.config.heads);
@@ -478,7 +478,7 @@ impl Transformer {
                 work,
             );
             if let Some(rotation) = &self.rotation {
-                rotation.backward(&mut dinner, 3 * width, 2 * width, batch.sequences());
+                rotation.backward(&mut dinner, 3 * width, 2 * width, &batch.sequences());
             }
             work.give(douter);
             dinner
@@ -510,12 +510,20 @@ impl Transformer {
             let input = if tape.normed.is_empty() { &tape.x } else { &tape.normed };
             let mut dinput = work.take(dseen.len());
             let (taps, dtaps) = (&params[branch.taps.clone()], &mut grads[branch.taps.clone()]);
-            convolution_backward(input, width, taps, batch.sequences(), &dseen, &mut dinput, dtaps);
+            convolution_backward(
+                input,
+                width,
+                taps,
+                &batch.sequences(),
+                &dseen,
+                &mut dinput,
+                dtaps,
+            );
             work.give(std::mem::replace(&mut dseen, dinput));
         }
         match self.config.placement {
             Placement::Before => {
-                self.norm_add(&branch.norm, params, &tape.x, &tape.stats, &dseen, &mut dsum, grads)
+                self.norm_add(&branch.norm, params, &tape.x, &tape.stats, &dseen, &mut dsum, grads);
             }
             Placement::After => add(&mut dsum, &dseen),
         }

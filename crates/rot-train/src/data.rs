@@ -9,33 +9,15 @@ use rot_core::{
     Context, ContextId, CostCounter, Paradigm, SampleRng, Sampler, ThoughtGraph, Token, UBig,
     UnfoldError, Vocabulary,
 };
-use rot_nn::{Packed, UNSUPERVISED};
+use rot_nn::Packed;
 
+use crate::encode::encode;
 use crate::recipe::{ProblemSize, Recipe, RecipeError};
 
 /// Tokens that a chunk should have: enough for matrix products to be fast, few enough for the cache.
 const CHUNK_TOKENS: usize = 768;
 /// Chunks come in multiples of this, so that two, four or eight workers end together.
 const CHUNKS: usize = 8;
-
-/// Adds a context to a batch: what the model reads, and after each token what it should say. The last
-/// token is only said. Fails with the first token that the vocabulary lacks.
-pub fn push_context(
-    vocabulary: &Vocabulary,
-    context: &Context,
-    batch: &mut Packed,
-) -> Result<(), Token> {
-    let id = |token: Token| vocabulary.id(token).map(|id| id as u8).ok_or(token);
-    let read = context.len().saturating_sub(1);
-    let ids: Vec<u8> =
-        context.x[..read].iter().map(|&token| id(token)).collect::<Result<_, _>>()?;
-    let said = context.y.iter().skip(1).map(|&token| match token {
-        Token::PAD => Ok(UNSUPERVISED),
-        token => id(token),
-    });
-    batch.push(&ids, &said.collect::<Result<Vec<u8>, _>>()?);
-    Ok(())
-}
 
 /// Why there is no batch.
 #[derive(Debug, thiserror::Error)]
@@ -144,7 +126,7 @@ impl Source {
             .unfold(problem.problem, &scratch.question)
             .map_err(|error| DataError::Unfold { problem: *problem, error })?;
         let mut batch = Packed::default();
-        let mut context = Context::default();
+        let (mut context, mut ids, mut targets) = (Context::default(), Vec::new(), Vec::new());
         let balanced = self.paradigm == Paradigm::Rot && self.balance > 0.0;
         if balanced {
             scratch.list_kinds();
@@ -154,7 +136,7 @@ impl Source {
             match self.paradigm {
                 Paradigm::Wt => scratch.graph.write_wt(root, &mut context),
                 Paradigm::Cot => {
-                    if !scratch.graph.write_cot(root, self.limit + 1, &mut context) {
+                    if !scratch.graph.write_cot(root, self.limit, &mut context) {
                         return Err(self.too_long(*problem, cot_length(&scratch.graph, root)));
                     }
                 }
@@ -167,12 +149,12 @@ impl Source {
                     scratch.graph.write_rot(id, &mut context);
                 }
             }
-            // The last token is said and never read.
-            if context.len() > self.limit + 1 {
-                return Err(self.too_long(*problem, UBig::from(context.len() - 1)));
+            if context.len() > self.limit {
+                return Err(self.too_long(*problem, UBig::from(context.len())));
             }
-            push_context(&self.vocabulary, &context, &mut batch)
+            encode(&context, &self.vocabulary, &mut ids, &mut targets)
                 .map_err(|token| DataError::Token { problem: *problem, token })?;
+            batch.push(&ids, &targets);
         }
         Ok(batch)
     }
@@ -182,10 +164,10 @@ impl Source {
     }
 }
 
-/// The tokens of a CoT context that a model has to read.
+/// The tokens of a CoT context.
 fn cot_length(graph: &ThoughtGraph, root: ContextId) -> UBig {
     match CostCounter::new(graph) {
-        Ok(mut counter) => counter.costs(root).cot_context - UBig::ONE,
+        Ok(mut counter) => counter.costs(root).cot_context,
         Err(_) => UBig::ZERO,
     }
 }

@@ -1,15 +1,18 @@
 //! Training: recipes, batches of contexts, the loop, run folders; and teacher-forced evaluation.
 
 mod data;
+mod encode;
 pub mod eval;
 mod model;
 mod recipe;
 pub mod run;
+mod session;
 mod trainer;
 
-pub use data::{DataError, Source, push_context};
+pub use data::{DataError, Source};
 pub use model::{Model, ModelError};
 pub use recipe::{
     Data, Evaluation, ModelConfig, ProblemSize, Recipe, RecipeError, Schedule, Training,
 };
+pub use session::{Ending, Event, Session, TrainError};
 pub use trainer::{Step, Trainer};

@@ -1,31 +1,72 @@
 //! A trained model: what it computes, its parameters, and the tokens it knows.
 
-use rot_core::Vocabulary;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rot_core::{Vocabulary, VocabularyError};
 use rot_nn::Network;
+
+use crate::recipe::{Recipe, RecipeError};
+use crate::run::{Checkpoint, CheckpointError, Snapshot, best_weights};
 
 /// A network with its parameters and its vocabulary.
 pub struct Model {
     /// What it computes.
-    pub network: Box<dyn Network>,
+    pub network: Arc<dyn Network>,
     /// Its parameters, as the network's layout has them.
     pub params: Vec<f32>,
     /// The tokens it knows; a token's id is its rank.
     pub vocabulary: Vocabulary,
+    /// How it was made.
+    pub recipe: Recipe,
 }
 
-// Placeholder: opening models from files.
+/// The notes of a weights file.
+pub(crate) const RECIPE: &str = "recipe";
+pub(crate) const VOCABULARY: &str = "vocabulary";
 
 impl Model {
-    /// Opens a weights file, or the best checkpoint of a run folder.
-    pub fn open(path: &std::path::Path) -> Result<Model, ModelError> {
-        Err(ModelError { path: path.display().to_string() })
+    /// Opens a weights file, or the best weights of a run folder.
+    pub fn open(path: &Path) -> Result<Model, ModelError> {
+        let file = if path.is_dir() { best_weights(path) } else { path.to_path_buf() };
+        let mut checkpoint = Checkpoint::load(&file)?;
+        let unfit = |what: String| ModelError::Unfit { path: file.clone(), what };
+        let vocabulary: Vocabulary = checkpoint
+            .note(VOCABULARY)?
+            .parse()
+            .map_err(|error: VocabularyError| unfit(format!("its vocabulary: {error}")))?;
+        let recipe = Recipe::parse(checkpoint.note(RECIPE)?)
+            .map_err(|error: RecipeError| unfit(format!("its recipe: {error}")))?;
+        let network = recipe
+            .model
+            .network(&vocabulary)
+            .map_err(|error| unfit(format!("its recipe: {error}")))?;
+        let params = checkpoint.take_layout("", network.layout())?;
+        Ok(Model { network, params, vocabulary, recipe })
+    }
+
+    /// What a weights file holds.
+    pub fn snapshot(&self) -> Snapshot<'_> {
+        let mut snapshot = Snapshot::default();
+        snapshot.add_layout("", self.network.layout(), &self.params);
+        snapshot.note(RECIPE, self.recipe.to_toml());
+        snapshot.note(VOCABULARY, self.vocabulary.to_string());
+        snapshot
     }
 }
 
-/// Why a model could not be opened.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("cannot open the model '{path}'")]
-pub struct ModelError {
-    /// What was to be opened.
-    pub path: String,
+/// Why a model cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// The file cannot be read, or is damaged, or is something else.
+    #[error(transparent)]
+    File(#[from] CheckpointError),
+    /// The file is whole, and yet no model of ours.
+    #[error("'{}' holds no model that can be used: {what}", path.display())]
+    Unfit {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
 }

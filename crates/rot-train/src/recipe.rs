@@ -4,8 +4,12 @@
 //! a recipe leaves out have the paper's values, which stand in the `Default`s here and in `rot-nn`;
 //! the run folder keeps the recipe with all of them filled in.
 
-use rot_core::{Paradigm, Problem, Sampling, SizeError};
-use rot_nn::{ConfigError, Network, OptimizerConfig, Transformer, TransformerConfig};
+use std::sync::Arc;
+
+use rot_core::{Paradigm, Problem, Sampling, SizeError, Vocabulary};
+use rot_nn::{
+    ConfigError, Lstm, LstmConfig, Network, OptimizerConfig, Transformer, TransformerConfig,
+};
 use rot_problems::PROBLEMS;
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +56,8 @@ pub struct Data {
 pub enum ModelConfig {
     /// A Transformer.
     Transformer(TransformerConfig),
+    /// An LSTM.
+    Lstm(LstmConfig),
 }
 
 /// For how long, and how fast.
@@ -286,6 +292,9 @@ impl Recipe {
         if data.problems.is_empty() {
             return wrong("[data] problems is empty: name at least one, such as \"mul-4\"");
         }
+        if self.seed >= 1 << 63 {
+            return wrong("seed must be below 2^63: those above belong to test sets");
+        }
         if !(1..=1_000_000).contains(&training.batch) {
             return wrong("[training] batch must be between 1 and 1000000");
         }
@@ -333,10 +342,12 @@ impl Recipe {
 }
 
 impl ModelConfig {
-    /// The network for a vocabulary; `digits` tells which of its ids are digits.
-    pub fn network(&self, digits: &[bool]) -> Result<Box<dyn Network>, ConfigError> {
+    /// The network for a vocabulary.
+    pub fn network(&self, vocabulary: &Vocabulary) -> Result<Arc<dyn Network>, ConfigError> {
+        let digits: Vec<bool> = vocabulary.tokens().iter().map(|token| token.is_digit()).collect();
         Ok(match self {
-            ModelConfig::Transformer(config) => Box::new(Transformer::new(config, digits)?),
+            ModelConfig::Transformer(config) => Arc::new(Transformer::new(config, &digits)?),
+            ModelConfig::Lstm(config) => Arc::new(Lstm::new(config, digits.len())?),
         })
     }
 
@@ -344,6 +355,7 @@ impl ModelConfig {
     pub fn limit(&self) -> usize {
         match self {
             ModelConfig::Transformer(config) => config.limit,
+            ModelConfig::Lstm(config) => config.limit,
         }
     }
 }

@@ -1,8 +1,11 @@
 //! The training loop, one step at a time.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 use rot_nn::{Network, Optimizer, Packed, Score, Workspace, sum_gradients};
 
+use crate::Model;
 use crate::data::{DataError, Source};
 use crate::recipe::{Recipe, RecipeError};
 
@@ -10,7 +13,7 @@ use crate::recipe::{Recipe, RecipeError};
 pub struct Trainer {
     recipe: Recipe,
     source: Source,
-    network: Box<dyn Network>,
+    network: Arc<dyn Network>,
     /// The parameters.
     pub params: Vec<f32>,
     /// Their average, if the recipe asks for one.
@@ -41,9 +44,7 @@ impl Trainer {
         recipe.check()?;
         let limit = recipe.model.limit();
         let source = Source::new(recipe, limit)?;
-        let digits: Vec<bool> =
-            source.vocabulary().tokens().iter().map(|token| token.is_digit()).collect();
-        let network = recipe.model.network(&digits)?;
+        let network = recipe.model.network(source.vocabulary())?;
         let params = network.layout().initial(recipe.seed);
         let average = (recipe.training.average > 0.0).then(|| params.clone());
         let optimizer = Optimizer::new(&recipe.optimizer, network.layout());
@@ -77,6 +78,16 @@ impl Trainer {
     /// The parameters to test and keep: the average, if there is one.
     pub fn best_params(&self) -> &[f32] {
         self.average.as_deref().unwrap_or(&self.params)
+    }
+
+    /// The model as it is now, to test and to keep.
+    pub fn model(&self) -> Model {
+        Model {
+            network: Arc::clone(&self.network),
+            params: self.best_params().to_vec(),
+            vocabulary: self.source.vocabulary().clone(),
+            recipe: self.recipe.clone(),
+        }
     }
 
     /// Makes the next step. Where the loss is not finite, the parameters stay as they were.

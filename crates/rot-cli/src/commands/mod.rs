@@ -1,11 +1,14 @@
 //! One module a command.
 
+pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod contexts;
 pub(crate) mod eval;
+pub(crate) mod parity;
 pub(crate) mod sample;
 pub(crate) mod solve;
 pub(crate) mod stats;
+pub(crate) mod train;
 
 use rot_core::{ContextId, CostCounter, Costs, ThoughtGraph, UnfoldError};
 use rot_problems::Question;

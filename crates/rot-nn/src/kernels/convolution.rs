@@ -10,7 +10,7 @@ pub fn convolution_forward(
     x: &[f32],
     d: usize,
     taps: &[f32],
-    sequences: impl Iterator<Item = Range<usize>> + Clone,
+    sequences: &(impl Iterator<Item = Range<usize>> + Clone),
     y: &mut [f32],
 ) {
     y.copy_from_slice(x);
@@ -37,7 +37,7 @@ pub fn convolution_backward(
     x: &[f32],
     d: usize,
     taps: &[f32],
-    sequences: impl Iterator<Item = Range<usize>> + Clone,
+    sequences: &(impl Iterator<Item = Range<usize>> + Clone),
     dy: &[f32],
     dx: &mut [f32],
     dtaps: &mut [f32],
@@ -88,11 +88,11 @@ mod tests {
         let (d, sequences) = (5, [0..1, 1..7, 7..8, 8..11]);
         let (x, taps, dy) = (noise(11 * d, 1), noise(4 * d, 2), noise(11 * d, 3));
         let mut y = vec![0.0; 11 * d];
-        convolution_forward(&x, d, &taps, sequences.iter().cloned(), &mut y);
+        convolution_forward(&x, d, &taps, &sequences.iter().cloned(), &mut y);
         let expected: Vec<f32> = slow(&x, d, &taps, &sequences).iter().map(|&y| y as f32).collect();
         assert_close(&y, &expected, 1e-6);
         let (mut dx, mut dtaps) = (vec![0.0; 11 * d], vec![0.0; 4 * d]);
-        convolution_backward(&x, d, &taps, sequences.iter().cloned(), &dy, &mut dx, &mut dtaps);
+        convolution_backward(&x, d, &taps, &sequences.iter().cloned(), &dy, &mut dx, &mut dtaps);
         let loss = |y: Vec<f64>| y.iter().zip(&dy).map(|(y, &dy)| y * f64::from(dy)).sum::<f64>();
         assert_gradient(&x, &dx, |x| loss(slow(x, d, &taps, &sequences)));
         assert_gradient(&taps, &dtaps, |taps| loss(slow(&x, d, taps, &sequences)));

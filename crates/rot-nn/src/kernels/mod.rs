@@ -7,6 +7,7 @@
 pub mod attention;
 pub mod convolution;
 pub mod loss;
+pub mod lstm_cell;
 pub mod math;
 pub mod matmul;
 pub mod norm;
@@ -40,4 +41,15 @@ impl<R, F: FnMut() -> R> pulp::WithSimd for Plain<F> {
 /// Whether this machine multiplies and adds in one instruction.
 pub(crate) fn is_fused() -> bool {
     !matches!(pulp::Arch::new(), pulp::Arch::Scalar)
+}
+
+/// The vectors that kernels use on this machine.
+pub fn vectors() -> &'static str {
+    #[cfg(target_arch = "x86_64")]
+    match pulp::Arch::new() {
+        pulp::Arch::V4(_) => return "AVX-512",
+        pulp::Arch::V3(_) => return "AVX2",
+        _ => (),
+    }
+    if is_fused() { "vectors of this architecture" } else { "no special vectors" }
 }

@@ -32,7 +32,7 @@ impl Rotation {
         rows: &mut [f32],
         stride: usize,
         width: usize,
-        sequences: impl Iterator<Item = Range<usize>> + Clone,
+        sequences: &(impl Iterator<Item = Range<usize>> + Clone),
     ) {
         self.turn::<false>(rows, stride, width, sequences);
     }
@@ -43,7 +43,7 @@ impl Rotation {
         rows: &mut [f32],
         stride: usize,
         width: usize,
-        sequences: impl Iterator<Item = Range<usize>> + Clone,
+        sequences: &(impl Iterator<Item = Range<usize>> + Clone),
     ) {
         self.turn::<true>(rows, stride, width, sequences);
     }
@@ -53,7 +53,7 @@ impl Rotation {
         rows: &mut [f32],
         stride: usize,
         width: usize,
-        sequences: impl Iterator<Item = Range<usize>> + Clone,
+        sequences: &(impl Iterator<Item = Range<usize>> + Clone),
     ) {
         let half = self.half;
         vectorised(
@@ -92,7 +92,7 @@ mod tests {
         let rotation = Rotation::new(5, head, 100.0);
         let before = noise(7 * stride, 1);
         let mut rows = before.clone();
-        rotation.forward(&mut rows, stride, width, SEQUENCES.into_iter());
+        rotation.forward(&mut rows, stride, width, &SEQUENCES.into_iter());
         let mut expected = before.clone();
         for sequence in SEQUENCES {
             for (t, h, i) in sequence
@@ -108,7 +108,7 @@ mod tests {
         }
         assert_close(&rows, &expected, 1e-6);
         // A rotation's gradient is the rotation back.
-        rotation.backward(&mut rows, stride, width, SEQUENCES.into_iter());
+        rotation.backward(&mut rows, stride, width, &SEQUENCES.into_iter());
         assert_close(&rows, &before, 1e-6);
     }
 }

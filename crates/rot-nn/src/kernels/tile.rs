@@ -22,6 +22,7 @@ fn multiply_add<const FUSED: bool>(a: f32, b: f32, c: f32) -> f32 {
 
 /// `tile += a b`: row `r` of `a` is `a[r]`, row `k` of `b` is `b[k * stride..][..16]`.
 #[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "rows and columns of several slices at once")]
 pub(super) fn add_product<const FUSED: bool, const R: usize>(
     tile: &mut Tile<R>,
     a: [&[f32]; R],

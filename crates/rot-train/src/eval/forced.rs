@@ -4,14 +4,13 @@
 use std::ops::Range;
 
 use rayon::prelude::*;
-use rot_core::{
-    Context, ContextId, CostCounter, Excerpt, Paradigm, ThoughtGraph, Token, UBig, Vocabulary,
-};
+use rot_core::{Context, ContextId, CostCounter, Excerpt, Paradigm, ThoughtGraph, Token, UBig};
 use rot_nn::kernels::loss::likeliest;
 use rot_nn::{Packed, Score, UNSUPERVISED, Workspace};
 
 use super::{EvalError, Failure, Progress, TestSet, WrongContext};
 use crate::Model;
+use crate::encode::encode;
 
 /// About how many tokens a worker reads at once: enough for the matrix products to be fast, few
 /// enough for their results to stay in the cache.
@@ -217,22 +216,4 @@ impl Tally {
         self.details.truncate(most_wrong);
         self
     }
-}
-
-/// Turns a context into the ids that a network reads, which are those of all tokens but the last, and
-/// the ids it must say after each. Fails with the first token that the vocabulary does not have.
-fn encode(
-    context: &Context,
-    vocabulary: &Vocabulary,
-    ids: &mut Vec<u8>,
-    targets: &mut Vec<u8>,
-) -> Result<(), Token> {
-    let id = |token: Token| vocabulary.id(token).map(|id| id as u8).ok_or(token);
-    ids.clear();
-    targets.clear();
-    for (&read, &say) in context.x.iter().zip(context.y.iter().skip(1)) {
-        ids.push(id(read)?);
-        targets.push(if say == Token::PAD { UNSUPERVISED } else { id(say)? });
-    }
-    Ok(())
 }

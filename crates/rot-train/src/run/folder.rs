@@ -51,6 +51,11 @@ pub struct Newest {
     pub damaged: Vec<CheckpointError>,
 }
 
+/// Where the best parameters of a run lie.
+pub fn best_weights(dir: &Path) -> PathBuf {
+    dir.join(BEST)
+}
+
 impl RunFolder {
     /// Makes a folder for a new run, or takes one that holds none.
     ///

@@ -1,0 +1,10 @@
+//! The recipes that come with the program.
+
+/// Names and texts.
+pub(crate) const NAMED: &[(&str, &str)] = &[
+    ("fast", include_str!("../../../recipes/fast/transformer.toml")),
+    ("fast-llama", include_str!("../../../recipes/fast/llama.toml")),
+    ("fast-lstm", include_str!("../../../recipes/fast/lstm.toml")),
+    ("paper", include_str!("../../../recipes/paper/transformer.toml")),
+    ("paper-lstm", include_str!("../../../recipes/paper/lstm.toml")),
+];
