@@ -531,3 +531,6 @@ impl Transformer {
         dsum
     }
 }
+
+#[cfg(test)]
+mod tests;

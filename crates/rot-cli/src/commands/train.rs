@@ -92,7 +92,9 @@ fn recipe(args: &TrainArgs) -> Result<Recipe> {
             );
         }
         (None, Some(_)) => {
-            return Err(WrongUsage(format!("'{what}' is not a problem: {}", problem_names())).into());
+            return Err(
+                WrongUsage(format!("'{what}' is not a problem: {}", problem_names())).into()
+            );
         }
         (None, None) => {
             let text = fs::read_to_string(what).map_err(|error| {

@@ -1,4 +1,5 @@
-//! Matrix products, from the `gemm` crate, which chooses AVX-512, AVX2 or neither at run time.
+//! Matrix products, from the single-precision part of the `gemm` crate, which chooses AVX-512, AVX2
+//! or neither at run time.
 //!
 //! One thread each: work is split over sequences, not within products.
 #![allow(unsafe_code)]
@@ -68,7 +69,7 @@ pub fn matmul(c: &mut [f32], into: Into, a: Matrix<'_>, b: Matrix<'_>) {
     // SAFETY: every element that the strides reach lies in its slice: checked above for `a` and `b`,
     // and `c` is row-major of exactly that size. `c` is borrowed mutably, so it overlaps neither.
     unsafe {
-        gemm::gemm(
+        gemm_f32::gemm::f32::get_gemm_fn()(
             a.rows,
             b.columns,
             a.columns,
@@ -87,7 +88,7 @@ pub fn matmul(c: &mut [f32], into: Into, a: Matrix<'_>, b: Matrix<'_>) {
             false,
             false,
             false,
-            gemm::Parallelism::None,
+            gemm_common::Parallelism::None,
         );
     }
 }

@@ -152,7 +152,7 @@ impl View {
 
 /// Seconds as people say them: `42 s`, `3 min 5 s`, `2 h 10 min`.
 pub(super) fn duration(seconds: f64) -> String {
-    let seconds = seconds.max(0.0).min(1e9) as u64;
+    let seconds = seconds.clamp(0.0, 1e9) as u64;
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
         (0, 0, seconds) => format!("{seconds} s"),
         (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
