@@ -221,3 +221,92 @@ fn chunks(drawn: &[Packed]) -> Vec<Packed> {
     }
     chunks
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn source(text: &str) -> Source {
+        let recipe = Recipe::parse(&format!("data.problems = [\"mul-3\"]\n{text}")).unwrap();
+        Source::new(&recipe, 512).unwrap()
+    }
+
+    fn contexts(chunks: &[Packed]) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let of = |chunk: &Packed| {
+            let part = |range: std::ops::Range<usize>| {
+                (chunk.ids()[range.clone()].to_vec(), chunk.targets()[range].to_vec())
+            };
+            chunk.sequences().map(part).collect::<Vec<_>>()
+        };
+        chunks.iter().flat_map(of).collect()
+    }
+
+    #[test]
+    fn a_batch_depends_on_its_step_alone() {
+        let source = source("data.balance = 0.5");
+        let first = contexts(&source.batch(5).unwrap());
+        assert_eq!(first.len(), 256);
+        assert_eq!(first, contexts(&source.batch(5).unwrap()));
+        assert_ne!(first, contexts(&source.batch(6).unwrap()));
+        assert_ne!(first, contexts(&self::source("seed = 1").batch(5).unwrap()));
+    }
+
+    #[test]
+    fn chunks_have_about_the_same_number_of_tokens() {
+        let chunks = source("").batch(0).unwrap();
+        let tokens: Vec<usize> = chunks.iter().map(Packed::tokens).collect();
+        assert_eq!(chunks.len() % CHUNKS, 0);
+        let (most, least) = (tokens.iter().max().unwrap(), tokens.iter().min().unwrap());
+        assert!(most - least <= 12, "{tokens:?}");
+    }
+
+    #[test]
+    fn what_is_drawn_is_a_context_with_the_target_one_ahead() {
+        let source = source("data.paradigm = \"wt\"\ntraining.batch = 1");
+        let drawn = contexts(&source.batch(0).unwrap());
+        let text = |ids: &[u8]| -> String {
+            let token = |&id: &u8| source.vocabulary.tokens().get(usize::from(id));
+            ids.iter().map(|id| token(id).map_or("·", |token| token.text())).collect()
+        };
+        let (read, said) = (text(&drawn[0].0), text(&drawn[0].1));
+        let (question, answer) = read.split_once('=').unwrap();
+        let blanks = "·".repeat(question.chars().filter(|&c| c != '<').count() - 2);
+        assert_eq!(said, format!("{blanks}{answer}<STOP>"));
+    }
+
+    /// The share of each kind of context when sub-problems of division are drawn.
+    fn kinds(text: &str) -> BTreeMap<&'static str, f64> {
+        let text = format!("data.problems = [\"div-4\"]\n{text}");
+        let source = Source::new(&Recipe::parse(&text).unwrap(), 512).unwrap();
+        let mut shares = BTreeMap::new();
+        for step in 0..8 {
+            for (ids, _) in contexts(&source.batch(step).unwrap()) {
+                let tokens = ids.iter().map(|&id| source.vocabulary.tokens()[usize::from(id)]);
+                let question = tokens.take_while(|&token| token != Token::EQUALS);
+                let operator = question.skip(1).find(|token| !token.is_digit()).unwrap();
+                *shares.entry(operator.text()).or_default() += 1.0 / 2048.0;
+            }
+        }
+        shares
+    }
+
+    #[test]
+    fn balance_draws_kinds_evenly() {
+        let plain = kinds("");
+        let balanced = kinds("data.balance = 1.0");
+        // Divisions are the rarest of what a division asks.
+        assert!(plain["÷"] < 0.25, "{plain:?}");
+        assert!(balanced["÷"] > 1.4 * plain["÷"], "{plain:?} {balanced:?}");
+    }
+
+    #[test]
+    fn several_problems_take_turns() {
+        let text = "data.problems = [\"add-3\", \"sub-3\"]\ndata.paradigm = \"wt\"";
+        let source = Source::new(&Recipe::parse(text).unwrap(), 512).unwrap();
+        let drawn = contexts(&source.batch(0).unwrap());
+        let plus = source.vocabulary.id(Token::PLUS).unwrap() as u8;
+        assert_eq!(drawn.iter().filter(|(ids, _)| ids.contains(&plus)).count(), 128);
+    }
+}

@@ -138,7 +138,9 @@ impl Naive {
             layout: Layout::default(),
             read,
         };
-        (Model { network: Box::new(network), params: Vec::new(), vocabulary }, read)
+        let recipe = crate::Recipe::default();
+        let network = std::sync::Arc::new(network);
+        (Model { network, params: Vec::new(), vocabulary, recipe }, read)
     }
 
     pub(super) fn is_right(&self, question: &str) -> bool {
