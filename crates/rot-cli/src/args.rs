@@ -187,14 +187,14 @@ pub(crate) struct TrainArgs {
     /// The problem's size: digits, length, items, matrices, or most terms.
     #[arg(long, value_name = "N", value_parser = sizes())]
     pub(crate) size: Option<u32>,
-    /// The recipe for a problem.
-    #[arg(long, value_name = "NAME", default_value = "fast", value_parser = recipe_names(), conflicts_with = "resume")]
-    pub(crate) recipe: String,
+    /// The recipe for a problem; fast if not given.
+    #[arg(long, value_name = "NAME", value_parser = recipe_names())]
+    pub(crate) recipe: Option<String>,
     /// The folder of the run.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
     /// Go on with the run in the folder.
-    #[arg(long, conflicts_with_all = ["size", "paradigm", "steps", "seed"])]
+    #[arg(long, conflicts_with_all = ["size", "recipe", "paradigm", "steps", "seed"])]
     pub(crate) resume: bool,
     /// One context for each question (rot), all steps in one (cot), or the answer alone (wt); instead
     /// of the recipe's.
@@ -295,6 +295,8 @@ pub(crate) struct EvalArgs {
     /// Show at most this many wrong contexts.
     #[arg(long, value_name = "K", default_value_t = 10, value_parser = clap::value_parser!(u32).range(..=10_000))]
     pub(crate) failures: u32,
+    #[command(flatten)]
+    pub(crate) threads: ThreadArgs,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,

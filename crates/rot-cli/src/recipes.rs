@@ -1,5 +1,8 @@
 //! The recipes that come with the program.
 
+/// The one for a problem unless another is asked for.
+pub(crate) const DEFAULT: &str = "fast";
+
 /// Names and texts.
 pub(crate) const NAMED: &[(&str, &str)] = &[
     ("fast", include_str!("../../../recipes/fast/transformer.toml")),

@@ -40,6 +40,7 @@ pub struct Transformer {
     layout: Layout,
     embedding: Range<usize>,
     digit_index: Range<usize>,
+    number_index: Range<usize>,
     /// Two a layer: attention, feed-forward.
     branches: Vec<Branch>,
     last_norm: NormParams,
@@ -61,6 +62,7 @@ impl Transformer {
             limit,
             convolution,
             digit_index,
+            number_index,
             ..
         } = *config;
         let vocabulary = digits.len();
@@ -71,6 +73,7 @@ impl Transformer {
         ConfigError::check("limit", limit, 1..=1_048_576)?;
         ConfigError::check("convolution", convolution, 0..=64)?;
         ConfigError::check("digit_index", digit_index, 0..=1_048_576)?;
+        ConfigError::check("number_index", number_index, 0..=1_048_576)?;
         if heads == 0 || !width.is_multiple_of(heads) || !(width / heads).is_multiple_of(16) {
             return Err(ConfigError::Heads { width, heads });
         }
@@ -79,6 +82,7 @@ impl Transformer {
         let initial = Initial::Normal(1.0);
         let embedding = builder.table("embedding.weight", vocabulary, initial);
         let digit_index = builder.table("digit_index.weight", digit_index, initial);
+        let number_index = builder.table("number_index.weight", number_index, initial);
         let branches = (0..layers).flat_map(|layer| builder.layer(layer)).collect();
         let last_norm = match config.placement {
             Placement::Before => builder.norm("norm"),
@@ -100,6 +104,7 @@ impl Transformer {
             layout,
             embedding,
             digit_index,
+            number_index,
             branches,
             last_norm,
             output,
@@ -241,54 +246,52 @@ impl Network for Transformer {
 }
 
 impl Transformer {
-    /// The index of each digit in its number, as far as they are told apart; none for other tokens.
-    fn digit_indices<'a>(&'a self, batch: &'a Packed) -> impl Iterator<Item = Option<usize>> + 'a {
-        let most = self.config.digit_index;
-        batch.sequences().flat_map(move |sequence| {
-            let mut run = 0;
-            batch.ids()[sequence].iter().map(move |&id| {
-                let digit = self.digits.get(usize::from(id)).copied().unwrap_or(false);
-                run = if digit { run + 1 } else { 0 };
-                (digit && most > 0).then(|| (run - 1).min(most - 1))
-            })
-        })
+    /// Calls `add` for each row of a table that is added to the row of a token, with where it lies among
+    /// the parameters: the token's own, its digit's index in the number, its number's index in the
+    /// sequence. Indices beyond a table count as its last.
+    fn embedded(&self, batch: &Packed, mut add: impl FnMut(usize, Range<usize>)) {
+        let width = self.config.width;
+        let row = |table: &Range<usize>, index: usize| {
+            let start = table.start + index.min(table.len() / width - 1) * width;
+            start..start + width
+        };
+        for sequence in batch.sequences() {
+            // Digits so far in this number, and numbers that have begun.
+            let (mut digits, mut numbers) = (0, 0);
+            for (t, &id) in sequence.clone().zip(&batch.ids()[sequence]) {
+                let id = usize::from(id);
+                add(t, row(&self.embedding, id));
+                let is_digit = self.digits.get(id).copied().unwrap_or(false);
+                numbers += usize::from(is_digit && digits == 0);
+                digits = if is_digit { digits + 1 } else { 0 };
+                if is_digit && !self.digit_index.is_empty() {
+                    add(t, row(&self.digit_index, digits - 1));
+                }
+                if !self.number_index.is_empty() {
+                    add(t, row(&self.number_index, numbers));
+                }
+            }
+        }
     }
 
     /// The rows of the embedding, with positions.
     fn embed(&self, params: &[f32], batch: &Packed, work: &mut Workspace) -> Vec<f32> {
         let width = self.config.width;
-        let table = &params[self.embedding.clone()];
         let mut x = work.take(batch.tokens() * width);
-        for (row, &id) in x.chunks_exact_mut(width).zip(batch.ids()) {
-            row.copy_from_slice(&table[usize::from(id) * width..][..width]);
-        }
-        if !self.sinusoids.is_empty() {
-            for sequence in batch.sequences() {
-                let rows = &mut x[sequence.start * width..sequence.end * width];
-                add(rows, &self.sinusoids[..rows.len()]);
+        for sequence in batch.sequences() {
+            let rows = &mut x[sequence.start * width..sequence.end * width];
+            match self.sinusoids.is_empty() {
+                true => rows.fill(0.0),
+                false => rows.copy_from_slice(&self.sinusoids[..rows.len()]),
             }
         }
-        let table = &params[self.digit_index.clone()];
-        for (row, index) in x.chunks_exact_mut(width).zip(self.digit_indices(batch)) {
-            if let Some(index) = index {
-                add(row, &table[index * width..][..width]);
-            }
-        }
+        self.embedded(batch, |t, row| add(&mut x[t * width..][..width], &params[row]));
         x
     }
 
     fn embed_backward(&self, batch: &Packed, dx: &[f32], grads: &mut [f32]) {
         let width = self.config.width;
-        let table = &mut grads[self.embedding.clone()];
-        for (row, &id) in dx.chunks_exact(width).zip(batch.ids()) {
-            add(&mut table[usize::from(id) * width..][..width], row);
-        }
-        let table = &mut grads[self.digit_index.clone()];
-        for (row, index) in dx.chunks_exact(width).zip(self.digit_indices(batch)) {
-            if let Some(index) = index {
-                add(&mut table[index * width..][..width], row);
-            }
-        }
+        self.embedded(batch, |t, row| add(&mut grads[row], &dx[t * width..][..width]));
     }
 
     fn output_forward(&self, params: &[f32], x: &[f32], logits: &mut [f32]) {

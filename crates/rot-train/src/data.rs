@@ -6,8 +6,8 @@
 use rand::Rng;
 use rayon::prelude::*;
 use rot_core::{
-    Context, ContextId, CostCounter, Paradigm, SampleRng, Sampler, ThoughtGraph, Token, UBig,
-    UnfoldError, Vocabulary,
+    Context, ContextId, CostCounter, Paradigm, SampleRng, Sampler, Sampling, ThoughtGraph, Token,
+    UBig, UnfoldError, Vocabulary,
 };
 use rot_nn::Packed;
 
@@ -18,6 +18,8 @@ use crate::recipe::{ProblemSize, Recipe, RecipeError};
 const CHUNK_TOKENS: usize = 768;
 /// Chunks come in multiples of this, so that two, four or eight workers end together.
 const CHUNKS: usize = 8;
+/// The most chunks, as each has a gradient of its own; long batches have larger ones.
+const MOST_CHUNKS: usize = 64;
 
 /// Why there is no batch.
 #[derive(Debug, thiserror::Error)]
@@ -57,13 +59,22 @@ pub enum DataError {
 
 /// Draws the batches of a recipe.
 pub struct Source {
-    problems: Vec<(ProblemSize, Sampler)>,
+    problems: Vec<Kind>,
+    /// The share of problems with uniform numbers.
+    uniform: f64,
     paradigm: Paradigm,
     vocabulary: Vocabulary,
     contexts_per_problem: usize,
     balance: f64,
     batch: usize,
     limit: usize,
+}
+
+/// A kind of problem, and the lists it is drawn from.
+struct Kind {
+    problem: ProblemSize,
+    sampler: Sampler,
+    uniform: Sampler,
 }
 
 /// What a worker uses again for every problem.
@@ -80,12 +91,15 @@ impl Source {
     pub fn new(recipe: &Recipe, limit: usize) -> Result<Source, RecipeError> {
         let data = &recipe.data;
         let problems: Vec<_> = data.problems.iter().map(|problem| problem.problem).collect();
-        let sampler = |&problem: &ProblemSize| {
+        let kind = |&problem: &ProblemSize| {
             let ProblemSize { problem: kind, size } = problem;
-            Ok((problem, Sampler::new(kind, size, data.sampling, recipe.seed)?))
+            let sampler = Sampler::new(kind, size, data.sampling, recipe.seed)?;
+            let uniform = Sampler::new(kind, size, Sampling::Uniform, recipe.seed)?;
+            Ok(Kind { problem, sampler, uniform })
         };
         Ok(Source {
-            problems: data.problems.iter().map(sampler).collect::<Result<_, RecipeError>>()?,
+            problems: data.problems.iter().map(kind).collect::<Result<_, RecipeError>>()?,
+            uniform: data.uniform,
             paradigm: data.paradigm,
             vocabulary: Vocabulary::of_problems(&problems),
             contexts_per_problem: match data.paradigm {
@@ -118,8 +132,12 @@ impl Source {
     /// The contexts of the problem at an index.
     fn draw(&self, index: u64, scratch: &mut Scratch) -> Result<Packed, DataError> {
         let of = self.problems.len() as u64;
-        let (problem, sampler) = &self.problems[(index % of) as usize];
-        let mut rng = sampler.write_question(index / of, &mut scratch.question);
+        let Kind { problem, sampler, uniform } = &self.problems[(index % of) as usize];
+        let index = index / of;
+        // As many of the first n problems as the share says, for every n.
+        let until = |index: u64| (index as f64 * self.uniform).floor();
+        let sampler = if until(index + 1) > until(index) { uniform } else { sampler };
+        let mut rng = sampler.write_question(index, &mut scratch.question);
         scratch.graph.clear();
         let root = scratch
             .graph
@@ -206,19 +224,24 @@ fn unit(rng: &mut SampleRng) -> f64 {
     f64::from(rng.next_u32()) / 4_294_967_296.0
 }
 
-/// Distributes sequences over chunks: the longest first, each to the chunk with the fewest tokens.
+/// Distributes sequences over chunks of about as many tokens, the longest first. Sequences of about the
+/// same length are together, so that an LSTM has as few steps as there can be, with as many rows.
 fn chunks(drawn: &[Packed]) -> Vec<Packed> {
     let tokens: usize = drawn.iter().map(Packed::tokens).sum();
     let mut sequences: Vec<_> =
         drawn.iter().flat_map(|batch| batch.sequences().map(move |range| (batch, range))).collect();
     sequences.sort_by_key(|(_, range)| std::cmp::Reverse(range.len()));
-    let count = tokens.div_ceil(CHUNK_TOKENS).next_multiple_of(CHUNKS).min(sequences.len());
+    let count = tokens.div_ceil(CHUNK_TOKENS).next_multiple_of(CHUNKS);
+    let count = count.min(MOST_CHUNKS).min(sequences.len());
     let mut chunks = vec![Packed::default(); count];
+    let mut before = 0;
     for (batch, range) in sequences {
-        if let Some(chunk) = chunks.iter_mut().min_by_key(|chunk| chunk.tokens()) {
-            chunk.push(&batch.ids()[range.clone()], &batch.targets()[range]);
-        }
+        // Where the middle of the sequence lies among all tokens.
+        let place = (2 * before + range.len()) * count / (2 * tokens);
+        before += range.len();
+        chunks[place].push(&batch.ids()[range.clone()], &batch.targets()[range]);
     }
+    chunks.retain(|chunk| !chunk.is_empty());
     chunks
 }
 
@@ -259,7 +282,17 @@ mod tests {
         let tokens: Vec<usize> = chunks.iter().map(Packed::tokens).collect();
         assert_eq!(chunks.len() % CHUNKS, 0);
         let (most, least) = (tokens.iter().max().unwrap(), tokens.iter().min().unwrap());
-        assert!(most - least <= 12, "{tokens:?}");
+        assert!(most - least <= 40, "{tokens:?}");
+        let longest = |chunk: &Packed| chunk.sequences().map(|range| range.len()).max();
+        assert!(chunks.windows(2).all(|pair| longest(&pair[0]) >= longest(&pair[1])));
+    }
+
+    #[test]
+    fn a_large_batch_has_larger_chunks() {
+        let batch = source("training.batch = 4096").batch(0).unwrap();
+        assert_eq!(batch.len(), MOST_CHUNKS);
+        assert_eq!(batch.iter().map(Packed::len).sum::<usize>(), 4096);
+        assert_eq!(source("training.batch = 3").batch(0).unwrap().len(), 3);
     }
 
     #[test]
@@ -299,6 +332,15 @@ mod tests {
         // Divisions are the rarest of what a division asks.
         assert!(plain["÷"] < 0.25, "{plain:?}");
         assert!(balanced["÷"] > 1.4 * plain["÷"], "{plain:?} {balanced:?}");
+    }
+
+    #[test]
+    fn a_share_of_the_problems_has_numbers_of_full_length() {
+        let text = "data.problems = [\"add-30\"]\ndata.paradigm = \"wt\"\ndata.uniform = 0.25";
+        let source = Source::new(&Recipe::parse(text).unwrap(), 512).unwrap();
+        let drawn = contexts(&source.batch(0).unwrap());
+        let long = drawn.iter().filter(|(ids, _)| ids.len() > 85).count();
+        assert!((60..90).contains(&long), "{long}");
     }
 
     #[test]

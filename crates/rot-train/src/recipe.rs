@@ -43,6 +43,9 @@ pub struct Data {
     /// The distribution of the numbers: paper or uniform.
     #[serde(with = "named")]
     pub sampling: Sampling,
+    /// The share of problems whose numbers are drawn uniformly instead, so that nearly all have full
+    /// length.
+    pub uniform: f64,
     /// Contexts drawn from each problem that is unfolded. The paper draws one.
     pub contexts_per_problem: usize,
     /// The share of contexts that are drawn by kind and length instead of as they fall: first the kind
@@ -113,6 +116,7 @@ impl Default for Data {
             problems: Vec::new(),
             paradigm: Paradigm::Rot,
             sampling: Sampling::Paper,
+            uniform: 0.0,
             contexts_per_problem: 1,
             balance: 0.0,
         }
@@ -303,8 +307,8 @@ impl Recipe {
         {
             return wrong("[data] contexts_per_problem must divide [training] batch");
         }
-        if !share(data.balance) {
-            return wrong("[data] balance must be between 0 and 1");
+        if !share(data.balance) || !share(data.uniform) {
+            return wrong("[data] balance and uniform must be between 0 and 1");
         }
         if !share(training.hold)
             || training.hold == 1.0

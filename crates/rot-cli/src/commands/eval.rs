@@ -19,6 +19,7 @@ use crate::output::{Output, counted, grouped, note};
 use crate::progress::Meter;
 
 pub(crate) fn run(args: &EvalArgs) -> Result<()> {
+    args.threads.apply()?;
     let model = Model::open(&args.model)?;
     let test = draw(args)?;
     let start = Instant::now();

@@ -6,8 +6,8 @@ mod view;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 use rot_problems::PROBLEMS;
@@ -18,6 +18,7 @@ use self::view::View;
 use crate::WrongUsage;
 use crate::args::TrainArgs;
 use crate::output::{Output, note};
+use crate::progress::Meter;
 use crate::recipes;
 
 pub(crate) fn run(args: &TrainArgs) -> Result<()> {
@@ -26,11 +27,23 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     let stop = stop_on_interrupt()?;
     let mut view = View::new(&session);
     let mut last_test = Vec::new();
-    let ending = session.run(&stop, |session, event| {
-        if let Event::Result(_, results) = &event {
-            last_test = results.to_vec();
+    let meter = Mutex::new(None);
+    let lock = || meter.lock().unwrap_or_else(PoisonError::into_inner);
+    let watch = |session: &Session, event: Event<'_>| {
+        match &event {
+            Event::Testing => *lock() = Some(Meter::new("testing", "tokens")),
+            Event::Result(_, results) => {
+                *lock() = None;
+                last_test = results.to_vec();
+            }
+            Event::Step(_) => (),
         }
         view.show(session, &event);
+    };
+    let ending = session.run(&stop, watch, |progress| {
+        if let Some(meter) = &*lock() {
+            meter.add(progress.tokens as u64, progress.of as u64);
+        }
     });
     view.end();
     let ending = ending?;
@@ -79,10 +92,12 @@ fn recipe(args: &TrainArgs) -> Result<Recipe> {
     let problem = PROBLEMS.iter().find(|problem| problem.name() == what);
     let mut recipe = match (problem, args.size) {
         (Some(problem), Some(size)) => {
-            let named = recipes::NAMED.iter().find(|(name, _)| *name == args.recipe);
-            let text = named.map_or("", |(_, text)| *text);
-            let mut recipe =
-                Recipe::parse(text).with_context(|| format!("recipe {}", args.recipe))?;
+            let name = args.recipe.as_deref().unwrap_or(recipes::DEFAULT);
+            let text = recipes::NAMED
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map_or("", |(_, text)| *text);
+            let mut recipe = Recipe::parse(text).with_context(|| format!("recipe {name}"))?;
             recipe.data.problems = vec![ProblemSize { problem: *problem, size }];
             recipe
         }
@@ -95,6 +110,13 @@ fn recipe(args: &TrainArgs) -> Result<Recipe> {
             return Err(
                 WrongUsage(format!("'{what}' is not a problem: {}", problem_names())).into()
             );
+        }
+        (None, None) if args.recipe.is_some() => {
+            return Err(WrongUsage(format!(
+                "'{what}' is not a problem, and --recipe is for one: {}",
+                problem_names()
+            ))
+            .into());
         }
         (None, None) => {
             let text = fs::read_to_string(what).map_err(|error| {

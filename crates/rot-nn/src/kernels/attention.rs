@@ -407,6 +407,7 @@ impl Head {
 }
 
 #[cfg(test)]
+#[expect(clippy::single_range_in_vec_init, reason = "a batch of one sequence")]
 mod tests {
     use super::*;
     use crate::kernels::testing::{assert_close, assert_gradient, noise};
@@ -458,6 +459,24 @@ mod tests {
                 slow(&qkv, width, heads, &sequences).iter().map(|&x| x as f32).collect();
             assert_close(&out, &expected, 2e-6);
         }
+    }
+
+    #[test]
+    fn the_same_comes_out_without_fused_instructions() {
+        let (attention, n) = (Attention::new(32, 2), 39);
+        let (qkv, dout) = (noise(n * 96, 7), noise(n * 32, 8));
+        let [out, dqkv] = run(&qkv, 32, 2, &[0..n], &dout);
+        let (mut plain, mut logs, mut dplain) =
+            (vec![0.0; n * 32], vec![0.0; n * 2], vec![0.0; n * 96]);
+        for head in attention.heads(&(0..n)) {
+            head.forward::<false>(&qkv, &mut plain, &mut logs, &mut Vec::new());
+        }
+        let forward = Forward { qkv: &qkv, out: &plain, logs: &logs };
+        for head in attention.heads(&(0..n)) {
+            head.backward::<false>(&forward, &dout, &mut dplain, &mut Vec::new());
+        }
+        assert_close(&plain, &out, 1e-6);
+        assert_close(&dplain, &dqkv, 1e-5);
     }
 
     #[test]
