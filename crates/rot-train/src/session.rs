@@ -205,6 +205,15 @@ impl Session {
         (self.progress.last, self.progress.best)
     }
 
+    /// Whether there is nothing left to do: all steps are made, or the last test was passed without a
+    /// fault and the recipe ends there.
+    fn is_done(&self) -> bool {
+        let Recipe { training, evaluation, .. } = self.trainer.recipe();
+        let tested = self.step() > 0 && self.step().is_multiple_of(evaluation.every);
+        let perfect = tested && self.progress.last == 1.0;
+        self.step() >= training.steps || (training.stop_when_perfect && perfect)
+    }
+
     /// Seconds of training, with what came before an interruption.
     pub fn seconds(&self) -> f64 {
         self.clock.seconds()
@@ -220,7 +229,11 @@ impl Session {
     ) -> Result<Ending, TrainError> {
         let training = self.trainer.recipe().training.clone();
         let every = self.trainer.recipe().evaluation.every;
-        while self.step() < training.steps {
+        if self.is_done() {
+            // Whoever goes on with it wants to know how it ended.
+            self.test(&mut watch, &testing)?;
+        }
+        while !self.is_done() {
             if stop.load(Ordering::Relaxed) {
                 self.save()?;
                 return Ok(Ending::Interrupted);
@@ -240,12 +253,8 @@ impl Session {
                 self.write_row(step)?;
             }
             watch(self, Event::Step(&made));
-            let perfect = tested && training.stop_when_perfect && self.progress.last == 1.0;
-            if perfect || step.is_multiple_of(training.checkpoint_every) || step == training.steps {
+            if self.is_done() || step.is_multiple_of(training.checkpoint_every) {
                 self.save()?;
-            }
-            if perfect && step < training.steps {
-                return Ok(Ending::Perfect);
             }
         }
         Ok(if self.progress.last == 1.0 { Ending::Perfect } else { Ending::Finished })

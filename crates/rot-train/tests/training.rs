@@ -121,6 +121,26 @@ fn a_run_that_is_interrupted_twice_ends_as_one_that_is_not() {
 }
 
 #[test]
+fn a_run_ends_when_it_is_perfect_and_stays_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "data.problems = [\"add-1\"]\ndata.paradigm = \"wt\"\nmodel.kind = \"transformer\"\n\
+                model.layers = 1\nmodel.width = 32\nmodel.placement = \"before\"\noptimizer.rate = 1e-2\n\
+                training.steps = 5000\ntraining.batch = 64\nevaluation.every = 50";
+    let mut session = Session::create(dir.path(), &Recipe::parse(text).unwrap()).unwrap();
+    let never = AtomicBool::new(false);
+    assert_eq!(session.run(&never, |_, _| (), |_| ()).unwrap(), Ending::Perfect);
+    let step = session.step();
+    assert!(step < 5000 && step.is_multiple_of(50), "{step}");
+    drop(session);
+    let mut session = Session::resume(dir.path()).unwrap().0;
+    let mut tests = 0;
+    let watch =
+        |_: &Session, event: Event<'_>| tests += usize::from(matches!(event, Event::Result(..)));
+    assert_eq!(session.run(&never, watch, |_| ()).unwrap(), Ending::Perfect);
+    assert_eq!((session.step(), tests), (step, 1));
+}
+
+#[test]
 fn weights_are_found_again() {
     let dir = tempfile::tempdir().unwrap();
     let mut session = Session::create(dir.path(), &recipe(MODELS[1], "")).unwrap();
