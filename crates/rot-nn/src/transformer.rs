@@ -40,7 +40,6 @@ pub struct Transformer {
     layout: Layout,
     embedding: Range<usize>,
     digit_index: Range<usize>,
-    number_index: Range<usize>,
     /// Two a layer: attention, feed-forward.
     branches: Vec<Branch>,
     last_norm: NormParams,
@@ -62,7 +61,6 @@ impl Transformer {
             limit,
             convolution,
             digit_index,
-            number_index,
             ..
         } = *config;
         let vocabulary = digits.len();
@@ -73,7 +71,6 @@ impl Transformer {
         ConfigError::check("limit", limit, 1..=1_048_576)?;
         ConfigError::check("convolution", convolution, 0..=64)?;
         ConfigError::check("digit_index", digit_index, 0..=1_048_576)?;
-        ConfigError::check("number_index", number_index, 0..=1_048_576)?;
         if heads == 0 || !width.is_multiple_of(heads) || !(width / heads).is_multiple_of(16) {
             return Err(ConfigError::Heads { width, heads });
         }
@@ -82,7 +79,6 @@ impl Transformer {
         let initial = Initial::Normal(1.0);
         let embedding = builder.table("embedding.weight", vocabulary, initial);
         let digit_index = builder.table("digit_index.weight", digit_index, initial);
-        let number_index = builder.table("number_index.weight", number_index, initial);
         let branches = (0..layers).flat_map(|layer| builder.layer(layer)).collect();
         let last_norm = match config.placement {
             Placement::Before => builder.norm("norm"),
@@ -104,7 +100,6 @@ impl Transformer {
             layout,
             embedding,
             digit_index,
-            number_index,
             branches,
             last_norm,
             output,
@@ -247,8 +242,8 @@ impl Network for Transformer {
 
 impl Transformer {
     /// Calls `add` for each row of a table that is added to the row of a token, with where it lies among
-    /// the parameters: the token's own, its digit's index in the number, its number's index in the
-    /// sequence. Indices beyond a table count as its last.
+    /// the parameters: the token's own, and that of a digit's index in its number. Indices beyond the
+    /// table count as its last.
     fn embedded(&self, batch: &Packed, mut add: impl FnMut(usize, Range<usize>)) {
         let width = self.config.width;
         let row = |table: &Range<usize>, index: usize| {
@@ -256,19 +251,15 @@ impl Transformer {
             start..start + width
         };
         for sequence in batch.sequences() {
-            // Digits so far in this number, and numbers that have begun.
-            let (mut digits, mut numbers) = (0, 0);
+            // Digits so far in this number.
+            let mut digits = 0;
             for (t, &id) in sequence.clone().zip(&batch.ids()[sequence]) {
                 let id = usize::from(id);
                 add(t, row(&self.embedding, id));
                 let is_digit = self.digits.get(id).copied().unwrap_or(false);
-                numbers += usize::from(is_digit && digits == 0);
                 digits = if is_digit { digits + 1 } else { 0 };
                 if is_digit && !self.digit_index.is_empty() {
                     add(t, row(&self.digit_index, digits - 1));
-                }
-                if !self.number_index.is_empty() {
-                    add(t, row(&self.number_index, numbers));
                 }
             }
         }

@@ -30,8 +30,6 @@ pub struct TransformerConfig {
     pub convolution: usize,
     /// Digits of a number told apart by an embedding of their index in it; 0 for none.
     pub digit_index: usize,
-    /// Numbers of a context told apart by an embedding of their index in it; 0 for none.
-    pub number_index: usize,
     /// Whether branches start by adding nothing.
     pub zero_branches: bool,
     /// The most tokens in a context.
@@ -84,7 +82,6 @@ impl Default for TransformerConfig {
             bias: true,
             convolution: 0,
             digit_index: 0,
-            number_index: 0,
             zero_branches: false,
             limit: 2048,
         }

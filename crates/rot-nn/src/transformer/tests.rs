@@ -43,7 +43,7 @@ fn models() -> Vec<(&'static str, Transformer)> {
         (
             "digit index",
             model(|c| {
-                (c.digit_index, c.number_index, c.positions) = (2, 2, Positions::None);
+                (c.digit_index, c.positions) = (2, Positions::None);
             }),
         ),
         (
