@@ -491,7 +491,8 @@ fn transcripts_are_true() {
     assert_eq!(transcripts, 3);
 }
 
-/// Every example in the help is run as it stands. That of `eval` needs a model.
+/// Every example in the help is run as it stands, but for those of training and what belongs to it:
+/// they take long, or need a model.
 #[cfg(unix)]
 #[test]
 fn the_examples_in_the_help_work() {

@@ -94,11 +94,9 @@ struct Trace {
 
 impl Trace {
     fn give(self, work: &mut Workspace) {
-        // Last taken, first given: so the next batch takes each buffer for the same purpose.
-        work.give(self.hidden);
-        work.give(self.cells);
-        work.give(self.gates);
-        work.give(self.inputs);
+        for buffer in [self.inputs, self.gates, self.cells, self.hidden] {
+            work.give(buffer);
+        }
     }
 }
 

@@ -155,7 +155,9 @@ impl Source {
                 Paradigm::Wt => scratch.graph.write_wt(root, &mut context),
                 Paradigm::Cot => {
                     if !scratch.graph.write_cot(root, self.limit, &mut context) {
-                        return Err(self.too_long(*problem, cot_length(&scratch.graph, root)));
+                        let mut counter = CostCounter::new(&scratch.graph)
+                            .map_err(|error| DataError::Unfold { problem: *problem, error })?;
+                        return Err(self.too_long(*problem, counter.costs(root).cot_context));
                     }
                 }
                 Paradigm::Rot => {
@@ -179,14 +181,6 @@ impl Source {
 
     fn too_long(&self, problem: ProblemSize, needed: UBig) -> DataError {
         DataError::TooLong { problem, paradigm: self.paradigm.name(), needed, limit: self.limit }
-    }
-}
-
-/// The tokens of a CoT context.
-fn cot_length(graph: &ThoughtGraph, root: ContextId) -> UBig {
-    match CostCounter::new(graph) {
-        Ok(mut counter) => counter.costs(root).cot_context,
-        Err(_) => UBig::ZERO,
     }
 }
 
@@ -224,8 +218,7 @@ fn unit(rng: &mut SampleRng) -> f64 {
     f64::from(rng.next_u32()) / 4_294_967_296.0
 }
 
-/// Distributes sequences over chunks of about as many tokens, the longest first. Sequences of about the
-/// same length are together, so that an LSTM has as few steps as there can be, with as many rows.
+/// Distributes sequences over chunks: the longest first, each to the chunk with the fewest tokens.
 fn chunks(drawn: &[Packed]) -> Vec<Packed> {
     let tokens: usize = drawn.iter().map(Packed::tokens).sum();
     let mut sequences: Vec<_> =
@@ -234,14 +227,11 @@ fn chunks(drawn: &[Packed]) -> Vec<Packed> {
     let count = tokens.div_ceil(CHUNK_TOKENS).next_multiple_of(CHUNKS);
     let count = count.min(MOST_CHUNKS).min(sequences.len());
     let mut chunks = vec![Packed::default(); count];
-    let mut before = 0;
     for (batch, range) in sequences {
-        // Where the middle of the sequence lies among all tokens.
-        let place = (2 * before + range.len()) * count / (2 * tokens);
-        before += range.len();
-        chunks[place].push(&batch.ids()[range.clone()], &batch.targets()[range]);
+        if let Some(chunk) = chunks.iter_mut().min_by_key(|chunk| chunk.tokens()) {
+            chunk.push(&batch.ids()[range.clone()], &batch.targets()[range]);
+        }
     }
-    chunks.retain(|chunk| !chunk.is_empty());
     chunks
 }
 
@@ -282,9 +272,7 @@ mod tests {
         let tokens: Vec<usize> = chunks.iter().map(Packed::tokens).collect();
         assert_eq!(chunks.len() % CHUNKS, 0);
         let (most, least) = (tokens.iter().max().unwrap(), tokens.iter().min().unwrap());
-        assert!(most - least <= 40, "{tokens:?}");
-        let longest = |chunk: &Packed| chunk.sequences().map(|range| range.len()).max();
-        assert!(chunks.windows(2).all(|pair| longest(&pair[0]) >= longest(&pair[1])));
+        assert!(most - least <= 12, "{tokens:?}");
     }
 
     #[test]

@@ -135,7 +135,7 @@ impl RunFolder {
 
     /// The path of the best parameters so far.
     pub fn best(&self) -> PathBuf {
-        self.dir.join(BEST)
+        best_weights(&self.dir)
     }
 
     /// The folder of the checkpoints.
