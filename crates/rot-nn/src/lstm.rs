@@ -30,6 +30,7 @@ use crate::kernels::loss::cross_entropy;
 use crate::kernels::lstm_cell;
 use crate::kernels::math::add;
 use crate::kernels::matmul::{Into, Matrix, matmul};
+use crate::kernels::panels::{multiply, pack, panels_len};
 use crate::kernels::vectorised;
 use crate::{ConfigError, Initial, Layout, Network, Packed, Score, Workspace};
 
@@ -189,12 +190,12 @@ impl Pass<'_> {
         let mut out = work.take(tokens * p);
         trace.cells[..steps.sequences() * h].fill(0.0);
 
-        // Transposed once, not in the product of each step.
+        // Laid out once, not in the product of each step.
         let joined = self.joined(l, work);
-        let mut weight = work.take(joined.len());
-        transpose(&mut weight, &joined, columns);
-        let mut project = work.take(p * h);
-        transpose(&mut project, &params[lstm.layers[l].weight_hr.clone()], h);
+        let mut weight = work.take(lstm_cell::gates_len(columns, h));
+        lstm_cell::pack_gates(&mut weight, &joined, h);
+        let mut project = work.take(panels_len(h, p));
+        pack(&mut project, Matrix::new(&params[lstm.layers[l].weight_hr.clone()], h).t());
         let table = self.table(l, work);
 
         for (t, rows) in steps.rows.iter().enumerate() {
@@ -208,18 +209,21 @@ impl Pass<'_> {
                     0 => state.fill(0.0),
                     _ => state.copy_from_slice(&out[(steps.rows[t - 1].start + i) * p..][..p]),
                 }
-                let start = &table[self.kind(l, row) * gates..][..gates];
-                trace.gates[row * gates..][..gates].copy_from_slice(start);
             }
-            let now = &mut trace.gates[within(rows, gates)];
-            let inputs = Matrix::new(&trace.inputs[within(rows, columns)], columns);
-            matmul(now, Into::Sum, inputs, Matrix::new(&weight, gates));
             let (before, cells) = steps.cells(t, h);
             let (old, new) = trace.cells.split_at_mut(cells.start);
-            let hidden = &mut trace.hidden[within(rows, h)];
-            lstm_cell::forward(now, &old[before], &mut new[..cells.len()], hidden, h);
-            let project = Matrix::new(&project, p);
-            matmul(&mut out[within(rows, p)], Into::Fresh, Matrix::new(hidden, h), project);
+            let (gates, hidden) =
+                (&mut trace.gates[within(rows, gates)], &mut trace.hidden[within(rows, h)]);
+            let from = lstm_cell::Inputs {
+                inputs: &trace.inputs[within(rows, columns)],
+                weight: &weight,
+                table: &table,
+                previous: &old[before],
+                units: h,
+            };
+            let kind = |row| self.kind(l, rows.start + row);
+            lstm_cell::forward(from, kind, gates, &mut new[..cells.len()], hidden);
+            multiply(&mut out[within(rows, p)], hidden, &project, h, p);
         }
         for buffer in [table, project, weight, joined] {
             work.give(buffer);
@@ -242,25 +246,30 @@ impl Pass<'_> {
             (lstm.vocabulary, lstm.config.hidden, lstm.gates(), lstm.columns(l));
         let weight_hr = &lstm.layers[l].weight_hr;
         let joined = self.joined(l, work);
-        let (weight, project) =
-            (Matrix::new(&joined, columns), Matrix::new(&params[weight_hr.clone()], h));
+        let mut weight = work.take(panels_len(gates, columns));
+        pack(&mut weight, Matrix::new(&joined, columns));
+        let mut project = work.take(panels_len(p, h));
+        pack(&mut project, Matrix::new(&params[weight_hr.clone()], h));
         // What comes from one step later; nothing comes to the last step of a sequence.
         let mut d_state = work.take_zeroed(steps.sequences() * p);
         let mut d_cells = work.take_zeroed(steps.sequences() * h);
-        let mut d_hidden = work.take(steps.sequences() * h);
         let mut d_inputs = work.take(steps.tokens.len() * columns);
 
         for (t, rows) in steps.rows.iter().enumerate().rev() {
-            let n = rows.len();
-            let (d_out, d_hidden) = (&mut d_out[within(rows, p)], &mut d_hidden[..n * h]);
-            add(d_out, &d_state[..n * p]);
-            matmul(d_hidden, Into::Fresh, Matrix::new(d_out, p), project);
-            let now = &mut trace.gates[within(rows, gates)];
+            let d_out = &mut d_out[within(rows, p)];
+            add(d_out, &d_state[..d_out.len()]);
             let (before, cells) = steps.cells(t, h);
-            let (before, cells) = (&trace.cells[before], &trace.cells[cells]);
-            lstm_cell::backward(now, before, cells, d_hidden, &mut d_cells[..n * h], h);
+            let from = lstm_cell::Gradients {
+                d_out,
+                project: &project,
+                previous: &trace.cells[before],
+                cells: &trace.cells[cells],
+                units: h,
+            };
+            let now = &mut trace.gates[within(rows, gates)];
+            lstm_cell::backward(from, now, &mut d_cells[..rows.len() * h]);
             let d_inputs = &mut d_inputs[within(rows, columns)];
-            matmul(d_inputs, Into::Fresh, Matrix::new(now, gates), weight);
+            multiply(d_inputs, now, &weight, gates, columns);
             for (to, from) in d_state.chunks_exact_mut(p).zip(d_inputs.chunks_exact(columns)) {
                 to.copy_from_slice(&from[columns - p..]);
             }
@@ -274,7 +283,7 @@ impl Pass<'_> {
                 to.copy_from_slice(&from[..p]);
             }
         }
-        for buffer in [d_inputs, d_hidden, d_cells, d_state, joined] {
+        for buffer in [d_inputs, d_cells, d_state, project, weight, joined] {
             work.give(buffer);
         }
     }
@@ -495,16 +504,6 @@ impl Steps {
 /// The elements of rows.
 fn within(rows: &Range<usize>, columns: usize) -> Range<usize> {
     rows.start * columns..rows.end * columns
-}
-
-/// `to [columns, rows]` from `from [rows, columns]`
-fn transpose(to: &mut [f32], from: &[f32], columns: usize) {
-    let rows = from.len() / columns;
-    for (column, to) in to.chunks_exact_mut(rows).enumerate() {
-        for (row, to) in to.iter_mut().enumerate() {
-            *to = from[row * columns + column];
-        }
-    }
 }
 
 #[cfg(test)]

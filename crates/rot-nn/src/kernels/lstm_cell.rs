@@ -1,107 +1,211 @@
-//! What an LSTM cell does between its matrix products.
+//! A step of an LSTM's layer for some rows, one for each sequence: products and gates at once, so
+//! that the gates are written once.
 //!
-//! With `n` rows of `h` units: `gates [n, 4 h]` hold input, forget, candidate and output of all
-//! units, in that order; everything else is `[n, h]`.
+//! With `n` rows of `units`: `gates [n, 4 units]` hold input, forget, candidate and output of all
+//! units, in that order; cells and hidden states are `[n, units]`.
 
 use super::math::{sigmoid, tanh};
-use super::vectorised;
+use super::matmul::Matrix;
+use super::panels::{by_rows, each, load, pack, panel_columns, panels_len, rows, store};
+use super::tile::{COLUMNS, Tile, add_product};
+use super::{is_fused, vectorised};
 
-/// `i, f, o = sigmoid(gates)`, `g = tanh(gates)`, in place; `cells = f previous + i g`;
-/// `hidden = o tanh(cells)`.
+/// How many numbers the weights of [`forward`] take; see [`pack_gates`].
+pub fn gates_len(depth: usize, units: usize) -> usize {
+    4 * panels_len(depth, units)
+}
+
+/// Lays `weight [4 units, depth]` out for [`forward`]: for each sixteen units the panels of their
+/// four gates, one after another.
+///
+/// # Panics
+/// If the shapes do not fit.
+pub fn pack_gates(panels: &mut [f32], weight: &[f32], units: usize) {
+    let depth = weight.len() / (4 * units);
+    assert_eq!(panels.len(), gates_len(depth, units));
+    let mut panels = panels.chunks_exact_mut(depth * COLUMNS);
+    for columns in panel_columns(units) {
+        for (gate, panel) in weight.chunks_exact(units * depth).zip(&mut panels) {
+            let of_gate = &gate[columns.start * depth..columns.end * depth];
+            pack(panel, Matrix::new(of_gate, depth).t());
+        }
+    }
+}
+
+/// What [`forward`] reads.
+#[derive(Clone, Copy, Debug)]
+pub struct Inputs<'a> {
+    /// `[n, depth]`
+    pub inputs: &'a [f32],
+    /// From [`pack_gates`].
+    pub weight: &'a [f32],
+    /// `[kinds, 4 units]`: what is added to the products.
+    pub table: &'a [f32],
+    /// `[n, units]`
+    pub previous: &'a [f32],
+    /// The number of units.
+    pub units: usize,
+}
+
+/// `i, f, o = sigmoid(x)`, `g = tanh(x)` with `x = inputs weight^T + table[kind(row)]`; `cells = f
+/// previous + i g`; `hidden = o tanh(cells)`.
 ///
 /// # Panics
 /// If the shapes do not fit.
 pub fn forward(
+    from: Inputs<'_>,
+    kind: impl Fn(usize) -> usize,
     gates: &mut [f32],
-    previous: &[f32],
     cells: &mut [f32],
     hidden: &mut [f32],
-    units: usize,
 ) {
-    assert_eq!(gates.len(), 4 * cells.len());
-    assert_eq!((previous.len(), hidden.len()), (cells.len(), cells.len()));
-    vectorised(
-        #[inline(always)]
-        || {
-            let rows = gates.chunks_exact_mut(4 * units).zip(previous.chunks_exact(units));
-            let out = cells.chunks_exact_mut(units).zip(hidden.chunks_exact_mut(units));
-            for ((gates, previous), (cells, hidden)) in rows.zip(out) {
-                let [i, f, g, o] = split(gates);
-                // One loop for each gate: one for all of them is too much for the compiler.
-                map(i, sigmoid);
-                map(f, sigmoid);
-                map(g, tanh);
-                map(o, sigmoid);
-                for ((((cell, previous), i), f), g) in
-                    cells.iter_mut().zip(previous).zip(i).zip(f).zip(g)
-                {
-                    *cell = *f * previous + *i * *g;
-                }
-                for ((hidden, cell), o) in hidden.iter_mut().zip(cells).zip(o) {
-                    *hidden = *o * tanh(*cell);
-                }
-            }
-        },
-    );
-}
-
-/// From the gradient of `hidden` and of `cells`, that of the gates before [`forward`], in place of
-/// the gates after it, and that of `previous`, in place of that of `cells`.
-///
-/// # Panics
-/// If the shapes do not fit.
-pub fn backward(
-    gates: &mut [f32],
-    previous: &[f32],
-    cells: &[f32],
-    d_hidden: &[f32],
-    d_cells: &mut [f32],
-    units: usize,
-) {
-    assert_eq!(gates.len(), 4 * cells.len());
-    assert_eq!((previous.len(), d_hidden.len()), (cells.len(), cells.len()));
-    assert_eq!(d_cells.len(), cells.len());
-    vectorised(
-        #[inline(always)]
-        || {
-            let rows = gates.chunks_exact_mut(4 * units).zip(previous.chunks_exact(units));
-            let states = cells.chunks_exact(units).zip(d_hidden.chunks_exact(units));
-            let rows = rows.zip(states).zip(d_cells.chunks_exact_mut(units));
-            for (((gates, previous), (cells, d_hidden)), d_cells) in rows {
-                let [i, f, g, o] = split(gates);
-                let states = d_cells.iter_mut().zip(d_hidden).zip(cells).zip(o);
-                for (((d_cell, d_hidden), cell), o) in states {
-                    // Cheaper to compute again than to keep and read.
-                    let shown = tanh(*cell);
-                    *d_cell += d_hidden * *o * (1.0 - shown * shown);
-                    *o = d_hidden * shown * *o * (1.0 - *o);
-                }
-                for ((d_cell, i), g) in d_cells.iter().zip(i).zip(g) {
-                    (*i, *g) = (d_cell * *g * *i * (1.0 - *i), d_cell * *i * (1.0 - *g * *g));
-                }
-                for ((d_cell, previous), f) in d_cells.iter_mut().zip(previous).zip(f) {
-                    (*d_cell, *f) = (*d_cell * *f, *d_cell * previous * *f * (1.0 - *f));
-                }
-            }
-        },
-    );
-}
-
-/// `x = f(x)` for every element.
-#[inline(always)]
-fn map(x: &mut [f32], f: impl Fn(f32) -> f32) {
-    for x in x {
-        *x = f(*x);
+    let n = cells.len() / from.units;
+    assert_eq!((gates.len(), hidden.len()), (4 * cells.len(), cells.len()));
+    assert_eq!(from.previous.len(), cells.len());
+    let depth = from.inputs.len().checked_div(n).unwrap_or(0);
+    assert_eq!(from.inputs.len(), n * depth);
+    assert!(n == 0 || from.weight.len() == gates_len(depth, from.units));
+    if n == 0 {
+        return;
+    }
+    if is_fused() {
+        vectorised(
+            #[inline(always)]
+            || forward_all::<true>(from, &kind, gates, cells, hidden, depth),
+        );
+    } else {
+        forward_all::<false>(from, &kind, gates, cells, hidden, depth);
     }
 }
 
-/// A row of gates in its four parts.
 #[inline(always)]
-fn split(gates: &mut [f32]) -> [&mut [f32]; 4] {
-    let (first, second) = gates.split_at_mut(gates.len() / 2);
-    let ((i, f), (g, o)) =
-        (first.split_at_mut(first.len() / 2), second.split_at_mut(second.len() / 2));
-    [i, f, g, o]
+fn forward_all<const FUSED: bool>(
+    from: Inputs<'_>,
+    kind: &impl Fn(usize) -> usize,
+    gates: &mut [f32],
+    cells: &mut [f32],
+    hidden: &mut [f32],
+    depth: usize,
+) {
+    let units = from.units;
+    let panels = from.weight.chunks_exact(4 * depth * COLUMNS);
+    for (columns, panels) in panel_columns(units).zip(panels) {
+        by_rows!(cells.len() / units, |row, R| {
+            let inputs = rows::<R>(from.inputs, depth, row);
+            let mut tiles: [Tile<R>; 4] = [[[0.0; COLUMNS]; R]; 4];
+            for (gate, tile) in tiles.iter_mut().enumerate() {
+                for (r, sums) in tile.iter_mut().enumerate() {
+                    let start = kind(row + r) * 4 * units + gate * units;
+                    *sums = load(&from.table[start + columns.start..start + columns.end]);
+                }
+                let panel = &panels[gate * depth * COLUMNS..][..depth * COLUMNS];
+                add_product::<FUSED, R>(tile, inputs, panel, COLUMNS);
+            }
+            for r in 0..R {
+                let at = (row + r) * units + columns.start..(row + r) * units + columns.end;
+                let previous = load(&from.previous[at.clone()]);
+                let i = each(|c| sigmoid(tiles[0][r][c]));
+                let f = each(|c| sigmoid(tiles[1][r][c]));
+                let g = each(|c| tanh(tiles[2][r][c]));
+                let o = each(|c| sigmoid(tiles[3][r][c]));
+                let cell = each(|c| f[c] * previous[c] + i[c] * g[c]);
+                let shown = each(|c| o[c] * tanh(cell[c]));
+                store(&mut cells[at.clone()], &cell);
+                store(&mut hidden[at], &shown);
+                for (gate, x) in [i, f, g, o].iter().enumerate() {
+                    let start = ((row + r) * 4 + gate) * units;
+                    store(&mut gates[start + columns.start..start + columns.end], x);
+                }
+            }
+        });
+    }
+}
+
+/// What [`backward`] reads.
+#[derive(Clone, Copy, Debug)]
+pub struct Gradients<'a> {
+    /// `[n, outputs]`: the gradient of what the hidden states are projected to.
+    pub d_out: &'a [f32],
+    /// The panels of the projection, `[outputs, units]`.
+    pub project: &'a [f32],
+    /// `[n, units]`
+    pub previous: &'a [f32],
+    /// `[n, units]`
+    pub cells: &'a [f32],
+    /// The number of units.
+    pub units: usize,
+}
+
+/// From the gradient `d_out project` of `hidden`, and from that of `cells`: that of the gates before
+/// [`forward`], in place of the gates after it, and that of `previous`, in place of that of `cells`.
+///
+/// # Panics
+/// If the shapes do not fit.
+pub fn backward(from: Gradients<'_>, gates: &mut [f32], d_cells: &mut [f32]) {
+    let n = from.cells.len() / from.units;
+    assert_eq!((gates.len(), d_cells.len()), (4 * from.cells.len(), from.cells.len()));
+    assert_eq!(from.previous.len(), from.cells.len());
+    let outputs = from.d_out.len().checked_div(n).unwrap_or(0);
+    assert_eq!(from.d_out.len(), n * outputs);
+    assert!(n == 0 || from.project.len() == panels_len(outputs, from.units));
+    if n == 0 {
+        return;
+    }
+    if is_fused() {
+        vectorised(
+            #[inline(always)]
+            || backward_all::<true>(from, gates, d_cells, outputs),
+        );
+    } else {
+        backward_all::<false>(from, gates, d_cells, outputs);
+    }
+}
+
+#[inline(always)]
+fn backward_all<const FUSED: bool>(
+    from: Gradients<'_>,
+    gates: &mut [f32],
+    d_cells: &mut [f32],
+    outputs: usize,
+) {
+    let units = from.units;
+    let panels = from.project.chunks_exact(outputs * COLUMNS);
+    for (columns, panel) in panel_columns(units).zip(panels) {
+        by_rows!(d_cells.len() / units, |row, R| {
+            let mut d_hidden: Tile<R> = [[0.0; COLUMNS]; R];
+            let d_out = rows::<R>(from.d_out, outputs, row);
+            add_product::<FUSED, R>(&mut d_hidden, d_out, panel, COLUMNS);
+            for (r, d_hidden) in d_hidden.iter().enumerate() {
+                let at = (row + r) * units + columns.start..(row + r) * units + columns.end;
+                let gate = |gate: usize| {
+                    let start = ((row + r) * 4 + gate) * units;
+                    start + columns.start..start + columns.end
+                };
+                let (i, f, g, o) = (
+                    load(&gates[gate(0)]),
+                    load(&gates[gate(1)]),
+                    load(&gates[gate(2)]),
+                    load(&gates[gate(3)]),
+                );
+                let previous = load(&from.previous[at.clone()]);
+                // Cheaper to compute again than to keep and read.
+                let cell = load(&from.cells[at.clone()]);
+                let shown = each(|c| tanh(cell[c]));
+                let d_cell = load(&d_cells[at.clone()]);
+                let d_cell = each(|c| d_cell[c] + d_hidden[c] * o[c] * (1.0 - shown[c] * shown[c]));
+                let d_gates = [
+                    each(|c| d_cell[c] * g[c] * i[c] * (1.0 - i[c])),
+                    each(|c| d_cell[c] * previous[c] * f[c] * (1.0 - f[c])),
+                    each(|c| d_cell[c] * i[c] * (1.0 - g[c] * g[c])),
+                    each(|c| d_hidden[c] * shown[c] * o[c] * (1.0 - o[c])),
+                ];
+                for (k, d_gate) in d_gates.iter().enumerate() {
+                    store(&mut gates[gate(k)], d_gate);
+                }
+                store(&mut d_cells[at], &each(|c| d_cell[c] * f[c]));
+            }
+        });
+    }
 }
 
 #[cfg(test)]
@@ -109,57 +213,128 @@ mod tests {
     use super::*;
     use crate::kernels::testing::{assert_close, assert_gradient, noise};
 
-    /// Cells and hidden states, one after the other, from the definition.
-    fn slow(gates: &[f32], previous: &[f32], units: usize) -> (Vec<f64>, Vec<f64>) {
-        let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
-        let gate = |n: usize, k: usize, u: usize| f64::from(gates[(n * 4 + k) * units + u]);
-        let mut states = (vec![], vec![]);
-        for n in 0..previous.len() / units {
-            for u in 0..units {
-                let kept = sigmoid(gate(n, 1, u)) * f64::from(previous[n * units + u]);
-                let cell = kept + sigmoid(gate(n, 0, u)) * gate(n, 2, u).tanh();
-                states.0.push(cell);
-                states.1.push(sigmoid(gate(n, 3, u)) * cell.tanh());
-            }
+    /// What is added to the products in row `n` is row `n` of the table.
+    struct Case {
+        rows: usize,
+        units: usize,
+        depth: usize,
+        inputs: Vec<f32>,
+        weight: Vec<f32>,
+        previous: Vec<f32>,
+    }
+
+    impl Case {
+        fn new(rows: usize, units: usize, depth: usize) -> Case {
+            let inputs = noise(rows * depth, 1);
+            let (weight, previous) = (noise(4 * units * depth, 2), noise(rows * units, 3));
+            Case { rows, units, depth, inputs, weight, previous }
         }
-        states
+
+        /// Cells and hidden states from the definition.
+        fn slow(&self, table: &[f32], previous: &[f32]) -> (Vec<f64>, Vec<f64>) {
+            let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
+            let gate = |n: usize, k: usize, u: usize| -> f64 {
+                let weight = &self.weight[(k * self.units + u) * self.depth..][..self.depth];
+                let inputs = &self.inputs[n * self.depth..][..self.depth];
+                let product = |(&w, &x): (&f32, &f32)| f64::from(w) * f64::from(x);
+                f64::from(table[(n * 4 + k) * self.units + u])
+                    + weight.iter().zip(inputs).map(product).sum::<f64>()
+            };
+            let mut states = (vec![], vec![]);
+            for n in 0..self.rows {
+                for u in 0..self.units {
+                    let kept = sigmoid(gate(n, 1, u)) * f64::from(previous[n * self.units + u]);
+                    let cell = kept + sigmoid(gate(n, 0, u)) * gate(n, 2, u).tanh();
+                    states.0.push(cell);
+                    states.1.push(sigmoid(gate(n, 3, u)) * cell.tanh());
+                }
+            }
+            states
+        }
     }
 
     fn narrow(x: &[f64]) -> Vec<f32> {
         x.iter().map(|&x| x as f32).collect()
     }
 
+    fn check(rows: usize, units: usize, depth: usize, fused: bool) {
+        let (case, len, outputs) = (Case::new(rows, units, depth), rows * units, 3);
+        let table = noise(4 * len, 4);
+        let mut weight = noise(gates_len(depth, units), 5);
+        pack_gates(&mut weight, &case.weight, units);
+        let from = Inputs {
+            inputs: &case.inputs,
+            weight: &weight,
+            table: &table,
+            previous: &case.previous,
+            units,
+        };
+        let (mut gates, mut cells, mut hidden) = (noise(4 * len, 6), noise(len, 7), noise(len, 8));
+        if fused {
+            forward(from, |row| row, &mut gates, &mut cells, &mut hidden);
+        } else {
+            forward_all::<false>(from, &|row| row, &mut gates, &mut cells, &mut hidden, depth);
+        }
+        let expected = case.slow(&table, &case.previous);
+        assert_close(&cells, &narrow(&expected.0), 1e-6);
+        assert_close(&hidden, &narrow(&expected.1), 1e-6);
+
+        let (weights, d_out) = (noise(len, 9), noise(rows * outputs, 10));
+        let projection = noise(outputs * units, 11);
+        let loss = |table: &[f32], previous: &[f32]| -> f64 {
+            let (cells, hidden) = case.slow(table, previous);
+            let kept: f64 = cells.iter().zip(&weights).map(|(x, &w)| x * f64::from(w)).sum();
+            let shown = hidden.iter().enumerate().map(|(at, x)| {
+                let (n, u) = (at / units, at % units);
+                let slope = |o: usize| {
+                    f64::from(d_out[n * outputs + o]) * f64::from(projection[o * units + u])
+                };
+                x * (0..outputs).map(slope).sum::<f64>()
+            });
+            kept + shown.sum::<f64>()
+        };
+        let mut project = noise(panels_len(outputs, units), 12);
+        pack(&mut project, Matrix::new(&projection, units));
+        let from = Gradients {
+            d_out: &d_out,
+            project: &project,
+            previous: &case.previous,
+            cells: &cells,
+            units,
+        };
+        let mut d_cells = weights.clone();
+        if fused {
+            backward(from, &mut gates, &mut d_cells);
+        } else {
+            backward_all::<false>(from, &mut gates, &mut d_cells, outputs);
+        }
+        assert_gradient(&table, &gates, |table| loss(table, &case.previous));
+        assert_gradient(&case.previous, &d_cells, |previous| loss(&table, previous));
+    }
+
     #[test]
     fn forward_and_backward_match_the_slow_twin() {
-        for (rows, units) in [(0, 3), (1, 1), (1, 16), (2, 5), (3, 19)] {
-            let len = rows * units;
-            let before: Vec<f32> = noise(4 * len, 1).iter().map(|x| 3.0 * x).collect();
-            let previous = noise(len, 2);
-            let (mut gates, mut cells, mut hidden) = (before.clone(), noise(len, 3), noise(len, 4));
-            forward(&mut gates, &previous, &mut cells, &mut hidden, units);
-            let expected = slow(&before, &previous, units);
-            assert_close(&cells, &narrow(&expected.0), 1e-6);
-            assert_close(&hidden, &narrow(&expected.1), 1e-6);
-
-            let (weights, d_hidden) = (noise(len, 5), noise(len, 6));
-            let loss = |gates: &[f32], previous: &[f32]| -> f64 {
-                let dot = |x: &[f64], w: &[f32]| -> f64 {
-                    x.iter().zip(w).map(|(x, &w)| x * f64::from(w)).sum()
-                };
-                let (cells, hidden) = slow(gates, previous, units);
-                dot(&cells, &weights) + dot(&hidden, &d_hidden)
-            };
-            let mut d_cells = weights.clone();
-            backward(&mut gates, &previous, &cells, &d_hidden, &mut d_cells, units);
-            assert_gradient(&before, &gates, |gates| loss(gates, &previous));
-            assert_gradient(&previous, &d_cells, |previous| loss(&before, previous));
+        for (rows, units, depth) in [(1, 1, 1), (1, 16, 4), (2, 5, 3), (3, 19, 2), (11, 17, 5)] {
+            check(rows, units, depth, true);
+            check(rows, units, depth, false);
         }
     }
 
     #[test]
+    fn nothing_is_nothing() {
+        let from = Inputs { inputs: &[], weight: &[], table: &[], previous: &[], units: 3 };
+        forward(from, |_| 0, &mut [], &mut [], &mut []);
+        let from = Gradients { d_out: &[], project: &[], previous: &[], cells: &[], units: 3 };
+        backward(from, &mut [], &mut []);
+    }
+
+    #[test]
     fn full_gates_keep_the_cell() {
-        let (mut gates, mut cells, mut hidden) = ([-90.0, 90.0, 5.0, 90.0], [0.0], [0.0]);
-        forward(&mut gates, &[0.75], &mut cells, &mut hidden, 1);
+        let (mut gates, mut cells, mut hidden) = ([0.0; 4], [0.0], [0.0]);
+        let (weight, table) = ([0.0; 64], [-90.0, 90.0, 5.0, 90.0]);
+        let from =
+            Inputs { inputs: &[1.0], weight: &weight, table: &table, previous: &[0.75], units: 1 };
+        forward(from, |_| 0, &mut gates, &mut cells, &mut hidden);
         assert_close(&cells, &[0.75], 1e-6);
         assert_close(&hidden, &[0.75f32.tanh()], 1e-6);
     }

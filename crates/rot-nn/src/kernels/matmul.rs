@@ -36,6 +36,22 @@ impl<'a> Matrix<'a> {
         }
     }
 
+    /// The number of its rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The number of its columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// An element.
+    #[inline(always)]
+    pub fn at(&self, row: usize, column: usize) -> f32 {
+        self.data[row * self.row_stride + column * self.column_stride]
+    }
+
     /// Whether all elements lie in the slice.
     fn fits(&self) -> bool {
         self.rows == 0
@@ -99,10 +115,8 @@ mod tests {
     use crate::kernels::testing::{assert_close, noise};
 
     fn slow(a: Matrix<'_>, b: Matrix<'_>) -> Vec<f32> {
-        let at =
-            |m: &Matrix<'_>, r: usize, c: usize| m.data[r * m.row_stride + c * m.column_stride];
         let cell = |r: usize, c: usize| -> f32 {
-            (0..a.columns).map(|k| f64::from(at(&a, r, k)) * f64::from(at(&b, k, c))).sum::<f64>()
+            (0..a.columns).map(|k| f64::from(a.at(r, k)) * f64::from(b.at(k, c))).sum::<f64>()
                 as f32
         };
         (0..a.rows)

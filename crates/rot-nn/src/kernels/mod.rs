@@ -1,4 +1,4 @@
-//! What models are computed with: matrix products from a crate, everything else by hand.
+//! What models are computed with: large matrix products from a crate, everything else by hand.
 //!
 //! A kernel works on rows that lie one after another in a slice. Forward and backward stand side by
 //! side, with the shapes in the comment; tests compare each with a slow twin and with finite
@@ -11,6 +11,7 @@ pub mod lstm_cell;
 pub mod math;
 pub mod matmul;
 pub mod norm;
+pub mod panels;
 pub mod rotary;
 pub mod rows;
 mod tile;
