@@ -42,7 +42,7 @@ pub struct Session {
 }
 
 /// What a run remembers besides parameters and optimiser.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Progress {
     /// Since the last row of the metrics.
     recent: Score,
@@ -184,7 +184,9 @@ impl Session {
         trainer.optimizer.mean = checkpoint.take_layout("optimizer.mean.", &layout)?;
         trainer.optimizer.square = checkpoint.take_layout("optimizer.square.", &layout)?;
         trainer.optimizer.steps = step;
-        let progress = Progress::from_note(checkpoint.note(PROGRESS)?);
+        let note = checkpoint.note(PROGRESS)?;
+        let progress = Progress::from_note(note)
+            .ok_or_else(|| checkpoint.mismatch(format!("'{note}' is no progress of a run")))?;
         let metrics = Metrics::resume(&folder, &VALUES, &TIMINGS, step)?;
         let clock = Clock::new(last_seconds(&folder));
         Ok((Session { folder, trainer, metrics, tests, progress, clock }, damaged))
@@ -389,21 +391,26 @@ impl Progress {
         format!("{loss} {supervised} {right} {sequences} {right_sequences} {last} {best}")
     }
 
-    /// From text; what cannot be read counts as nothing.
-    fn from_note(text: &str) -> Progress {
-        let mut words = text.split(' ').map(|word| word.parse::<u64>().ok());
-        let mut next = || words.next().flatten();
-        let loss = f64::from_bits(next().unwrap_or(0));
-        let mut count = || next().unwrap_or(0) as usize;
-        let recent = Score {
-            loss,
-            supervised: count(),
-            right: count(),
-            sequences: count(),
-            right_sequences: count(),
+    /// From text, if it is of [`Progress::to_note`].
+    fn from_note(text: &str) -> Option<Progress> {
+        let words: Vec<&str> = text.split(' ').collect();
+        let [loss, supervised, right, sequences, right_sequences, last, best] = words[..] else {
+            return None;
         };
-        let last = f64::from_bits(next().unwrap_or(0));
-        Progress { recent, last, best: next().map(f64::from_bits) }
+        let number = |word: &str| word.parse::<u64>().ok();
+        let count = |word: &str| word.parse::<usize>().ok();
+        let recent = Score {
+            loss: f64::from_bits(number(loss)?),
+            supervised: count(supervised)?,
+            right: count(right)?,
+            sequences: count(sequences)?,
+            right_sequences: count(right_sequences)?,
+        };
+        let best = match best {
+            "none" => None,
+            best => Some(f64::from_bits(number(best)?)),
+        };
+        Some(Progress { recent, last: f64::from_bits(number(last)?), best })
     }
 }
 
@@ -427,5 +434,23 @@ impl Clock {
         let row = [self.seconds(), self.tokens as f64 / since, self.flops as f64 / since * 1e-9];
         (self.row, self.tokens, self.flops) = (Instant::now(), 0, 0);
         row
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_survives_as_text_and_nothing_else_is_progress() {
+        let recent =
+            Score { loss: 0.1, supervised: 5, right: 4, sequences: 3, right_sequences: 2 };
+        for best in [None, Some(0.3)] {
+            let progress = Progress { recent, last: 0.25, best };
+            assert_eq!(Progress::from_note(&progress.to_note()), Some(progress));
+        }
+        for wrong in ["", "1 2 3", "1 2 3 4 5 6 some", "x 2 3 4 5 6 none", "1 2 3 4 5 6 none 8"] {
+            assert_eq!(Progress::from_note(wrong), None, "{wrong}");
+        }
     }
 }

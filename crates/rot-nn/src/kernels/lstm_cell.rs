@@ -79,6 +79,7 @@ pub fn forward(
 }
 
 #[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "the same row of several tiles")]
 fn forward_all<const FUSED: bool>(
     from: Inputs<'_>,
     kind: &impl Fn(usize) -> usize,

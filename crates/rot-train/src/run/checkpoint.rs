@@ -162,7 +162,8 @@ impl Checkpoint {
         note.ok_or_else(|| self.mismatch(format!("there is no note '{key}'")))
     }
 
-    fn mismatch(&self, what: String) -> CheckpointError {
+    /// The error of a checkpoint that is whole but does not fit.
+    pub(crate) fn mismatch(&self, what: String) -> CheckpointError {
         CheckpointError::Mismatch { path: self.path.clone(), what }
     }
 }
