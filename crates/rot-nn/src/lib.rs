@@ -6,6 +6,7 @@
 //! splits a step over sequences and adds up the gradients.
 
 mod config_error;
+mod decode;
 pub mod kernels;
 mod layout;
 mod lstm;
@@ -14,9 +15,12 @@ mod optimizer;
 mod packed;
 pub mod parity;
 pub mod speed;
+#[cfg(test)]
+mod testing;
 mod transformer;
 
 pub use config_error::ConfigError;
+pub use decode::{Decoder, Memory, read_afresh};
 pub use layout::{Initial, Layout, Tensor};
 pub use lstm::{Lstm, LstmConfig};
 pub use network::{Network, Score, Workspace};

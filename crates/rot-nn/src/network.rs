@@ -1,6 +1,6 @@
 //! What training and evaluation need of a model.
 
-use crate::{Layout, Packed, UNSUPERVISED};
+use crate::{Decoder, Layout, Packed, UNSUPERVISED};
 
 /// A model without its parameters: what it computes from them.
 pub trait Network: Send + Sync {
@@ -16,8 +16,8 @@ pub trait Network: Send + Sync {
     /// Multiplications and additions of one forward pass. Learning takes three times as many.
     fn flops(&self, batch: &Packed) -> u64;
 
-    /// Writes the logits of all tokens, row by row.
-    fn logits(&self, params: &[f32], batch: &Packed, work: &mut Workspace, logits: &mut Vec<f32>);
+    /// This network with its parameters, ready to read.
+    fn decoder(&self, params: &[f32]) -> Box<dyn Decoder>;
 
     /// Adds to `grads` the gradient of `scale` times the summed loss of all supervised tokens.
     fn learn(

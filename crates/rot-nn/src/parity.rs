@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use crate::{
     ConfigError, Lstm, LstmConfig, Network, Optimizer, OptimizerConfig, Packed, Transformer,
-    TransformerConfig, UNSUPERVISED, Workspace,
+    TransformerConfig, UNSUPERVISED, Workspace, read_afresh,
 };
 
 /// The largest differences that pass: of a logit, of a gradient (relative, by the norm of the tensor),
@@ -150,9 +150,8 @@ fn compare_bytes(bytes: &[u8]) -> Result<Parity, String> {
     let network = config.network(&kind, vocabulary.len(), longest.max(1))?;
     let params = file.parameters(network.as_ref(), "param.")?;
 
-    let mut work = Workspace::default();
-    let mut logits = Vec::new();
-    network.logits(&params, &batch, &mut work, &mut logits);
+    let decoder = network.decoder(&params);
+    let logits = read_afresh(decoder.as_ref(), &batch.asking_all(), &mut Workspace::default());
     let theirs = file.floats("logits")?;
     let width = vocabulary.len();
     let mut worst = 0.0f64;

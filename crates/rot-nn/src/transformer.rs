@@ -11,11 +11,13 @@
 //! Names and shapes of parameters are PyTorch's, so that weights can be exchanged with it.
 
 mod config;
+mod decode;
 mod parameters;
 
 use std::ops::Range;
 
 pub use self::config::{Activation, Placement, Positions, TransformerConfig};
+use self::decode::TransformerDecoder;
 use self::parameters::{Branch, Builder, Linear, NormParams};
 
 use crate::kernels::attention::Attention;
@@ -28,10 +30,10 @@ use crate::kernels::rotary::Rotation;
 use crate::kernels::rows::{
     copy_rows, fill_rows, gate_backward, gate_forward, relu_backward, relu_forward,
 };
-use crate::{ConfigError, Initial, Layout, Network, Packed, Score, Workspace};
+use crate::{ConfigError, Decoder, Initial, Layout, Network, Packed, Score, Workspace};
 
 /// A Transformer without its parameters.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Transformer {
     config: TransformerConfig,
     vocabulary: usize,
@@ -127,6 +129,11 @@ fn sinusoids(limit: usize, width: usize) -> Vec<f32> {
     (0..limit * width).map(value).collect()
 }
 
+/// The position of each token in its sequence.
+fn positions(batch: &Packed) -> impl Iterator<Item = usize> {
+    batch.sequences().flat_map(|sequence| 0..sequence.len())
+}
+
 /// What a branch leaves for the backward pass.
 #[derive(Default)]
 struct BranchTape {
@@ -184,19 +191,8 @@ impl Network for Transformer {
         2 * (batch.tokens() * (products + linear(&self.output)) + attention) as u64
     }
 
-    fn logits(&self, params: &[f32], batch: &Packed, work: &mut Workspace, logits: &mut Vec<f32>) {
-        let mut x = self.embed(params, batch, work);
-        for index in 0..self.branches.len() {
-            let mut tape = BranchTape::default();
-            x = self.branch_forward(index, params, batch, x, &mut tape, work);
-            tape.give(work);
-        }
-        let mut tape = BranchTape::default();
-        let x = self.last_norm_forward(params, x, &mut tape, work);
-        logits.resize(batch.tokens() * self.vocabulary, 0.0);
-        self.output_forward(params, &x, logits);
-        work.give(x);
-        tape.give(work);
+    fn decoder(&self, params: &[f32]) -> Box<dyn Decoder> {
+        Box::new(TransformerDecoder::new(self, params))
     }
 
     fn learn(
@@ -209,7 +205,11 @@ impl Network for Transformer {
     ) -> Score {
         let width = self.config.width;
         let mut tapes: Vec<BranchTape> = Vec::with_capacity(self.branches.len());
-        let mut x = self.embed(params, batch, work);
+        let mut x = work.take(batch.tokens() * width);
+        for sequence in batch.sequences() {
+            let rows = &mut x[sequence.start * width..sequence.end * width];
+            self.embed(params, &batch.ids()[sequence], 0, &mut 0, rows);
+        }
         for index in 0..self.branches.len() {
             let mut tape = BranchTape::default();
             x = self.branch_forward(index, params, batch, x, &mut tape, work);
@@ -243,46 +243,49 @@ impl Network for Transformer {
 impl Transformer {
     /// Calls `add` for each row of a table that is added to the row of a token, with where it lies among
     /// the parameters: the token's own, and that of a digit's index in its number. Indices beyond the
-    /// table count as its last.
-    fn embedded(&self, batch: &Packed, mut add: impl FnMut(usize, Range<usize>)) {
+    /// table count as its last. `digits` counts the digits so far in the number.
+    fn embedded(&self, ids: &[u8], digits: &mut usize, mut add: impl FnMut(usize, Range<usize>)) {
         let width = self.config.width;
         let row = |table: &Range<usize>, index: usize| {
             let start = table.start + index.min(table.len() / width - 1) * width;
             start..start + width
         };
-        for sequence in batch.sequences() {
-            // Digits so far in this number.
-            let mut digits = 0;
-            for (t, &id) in sequence.clone().zip(&batch.ids()[sequence]) {
-                let id = usize::from(id);
-                add(t, row(&self.embedding, id));
-                let is_digit = self.digits.get(id).copied().unwrap_or(false);
-                digits = if is_digit { digits + 1 } else { 0 };
-                if is_digit && !self.digit_index.is_empty() {
-                    add(t, row(&self.digit_index, digits - 1));
-                }
+        for (t, &id) in ids.iter().enumerate() {
+            let id = usize::from(id);
+            add(t, row(&self.embedding, id));
+            let is_digit = self.digits.get(id).copied().unwrap_or(false);
+            *digits = if is_digit { *digits + 1 } else { 0 };
+            if is_digit && !self.digit_index.is_empty() {
+                add(t, row(&self.digit_index, *digits - 1));
             }
         }
     }
 
-    /// The rows of the embedding, with positions.
-    fn embed(&self, params: &[f32], batch: &Packed, work: &mut Workspace) -> Vec<f32> {
+    /// The rows of the embedding of a sequence that begins at `position`, with positions.
+    fn embed(
+        &self,
+        params: &[f32],
+        ids: &[u8],
+        position: usize,
+        digits: &mut usize,
+        rows: &mut [f32],
+    ) {
         let width = self.config.width;
-        let mut x = work.take(batch.tokens() * width);
-        for sequence in batch.sequences() {
-            let rows = &mut x[sequence.start * width..sequence.end * width];
-            match self.sinusoids.is_empty() {
-                true => rows.fill(0.0),
-                false => rows.copy_from_slice(&self.sinusoids[..rows.len()]),
-            }
+        match self.sinusoids.is_empty() {
+            true => rows.fill(0.0),
+            false => rows.copy_from_slice(&self.sinusoids[position * width..][..rows.len()]),
         }
-        self.embedded(batch, |t, row| add(&mut x[t * width..][..width], &params[row]));
-        x
+        self.embedded(ids, digits, |t, row| add(&mut rows[t * width..][..width], &params[row]));
     }
 
     fn embed_backward(&self, batch: &Packed, dx: &[f32], grads: &mut [f32]) {
         let width = self.config.width;
-        self.embedded(batch, |t, row| add(&mut grads[row], &dx[t * width..][..width]));
+        for sequence in batch.sequences() {
+            let dx = &dx[sequence.start * width..];
+            self.embedded(&batch.ids()[sequence], &mut 0, |t, row| {
+                add(&mut grads[row], &dx[t * width..][..width]);
+            });
+        }
     }
 
     fn output_forward(&self, params: &[f32], x: &[f32], logits: &mut [f32]) {
@@ -402,7 +405,7 @@ impl Transformer {
         let inside = branch.outward.weight.len() / width;
         if Self::is_attention(index) {
             if let Some(rotation) = &self.rotation {
-                rotation.forward(&mut tape.inner, hidden, 2 * width, &batch.sequences());
+                rotation.forward(&mut tape.inner, hidden, 2 * width, positions(batch));
             }
             tape.outer = work.take(batch.tokens() * width);
             tape.logs = work.take(batch.tokens() * self.config.heads);
@@ -472,7 +475,7 @@ impl Transformer {
                 work,
             );
             if let Some(rotation) = &self.rotation {
-                rotation.backward(&mut dinner, 3 * width, 2 * width, &batch.sequences());
+                rotation.backward(&mut dinner, 3 * width, 2 * width, positions(batch));
             }
             work.give(douter);
             dinner

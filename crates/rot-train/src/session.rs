@@ -443,8 +443,7 @@ mod tests {
 
     #[test]
     fn progress_survives_as_text_and_nothing_else_is_progress() {
-        let recent =
-            Score { loss: 0.1, supervised: 5, right: 4, sequences: 3, right_sequences: 2 };
+        let recent = Score { loss: 0.1, supervised: 5, right: 4, sequences: 3, right_sequences: 2 };
         for best in [None, Some(0.3)] {
             let progress = Progress { recent, last: 0.25, best };
             assert_eq!(Progress::from_note(&progress.to_note()), Some(progress));

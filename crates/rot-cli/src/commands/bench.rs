@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use rot_nn::kernels::attention::Attention;
 use rot_nn::kernels::norm::{Norm, norm_backward, norm_forward};
 use rot_nn::speed::{product_flops, shapes};
-use rot_nn::{Packed, Workspace};
+use rot_nn::{Memory, Packed, Workspace};
 use rot_train::{Recipe, Trainer};
 use serde::Serialize;
 
@@ -228,14 +228,19 @@ fn step(
     let rate = Rate { count: 1.0, seconds: start.elapsed().as_secs_f64() };
     measured.push(Measured::new(format!("contexts drawn, {what}"), &rate, 0.0, peak, tokens));
 
-    let (network, params) = (trainer.network(), &trainer.params);
+    let network = trainer.network();
+    let decoder = network.decoder(&trainer.params);
     let start = Instant::now();
     let (mut tokens, mut flops) = (0.0, 0.0);
     while start.elapsed() < time / 4 {
         let read = batches.par_iter().with_max_len(1);
         read.for_each_init(
-            || (Workspace::default(), Vec::new()),
-            |(work, logits), batch| network.logits(params, batch, work, logits),
+            || (Workspace::default(), Vec::new(), Vec::new()),
+            |(work, memories, logits), batch| {
+                memories.iter_mut().for_each(Memory::clear);
+                memories.resize_with(batch.len().max(memories.len()), Memory::default);
+                decoder.read(batch, &mut memories[..batch.len()], work, logits);
+            },
         );
         tokens += batches.iter().map(Packed::tokens).sum::<usize>() as f64;
         flops += batches.iter().map(|batch| network.flops(batch)).sum::<u64>() as f64;

@@ -127,6 +127,17 @@ impl Attention {
     }
 }
 
+/// Replaces products of a query and keys by the weights of the keys, up to a factor. Returns the
+/// largest product and the sum of the weights.
+#[inline(always)]
+pub(super) fn exponentials(products: &mut [f32], scale: f32) -> (f32, f32) {
+    let largest = max(products);
+    for x in products.iter_mut() {
+        *x = exp((*x - largest) * scale);
+    }
+    (largest, sum(products.len(), |i| products[i]))
+}
+
 /// What a forward pass leaves for the backward pass.
 struct Forward<'a> {
     qkv: &'a [f32],
@@ -207,12 +218,8 @@ impl Head {
         for r in 0..R {
             let weights = &mut weights[r * stride..][..seen];
             let (past, future) = weights.split_at_mut(row + r + 1);
-            let largest = max(past);
-            for x in past.iter_mut() {
-                *x = exp((*x - largest) * self.scale);
-            }
+            let (largest, total) = exponentials(past, self.scale);
             future.fill(0.0);
-            let total = sum(past.len(), |i| past[i]);
             inverse[r] = 1.0 / total;
             logs[self.log + (row + r) * self.heads] = largest * self.scale + total.ln();
         }

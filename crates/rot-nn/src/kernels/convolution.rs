@@ -13,18 +13,28 @@ pub fn convolution_forward(
     sequences: &(impl Iterator<Item = Range<usize>> + Clone),
     y: &mut [f32],
 ) {
+    for sequence in sequences.clone() {
+        let rows = sequence.start * d..sequence.end * d;
+        convolution_resumed(&x[rows.clone()], d, taps, &[], &mut y[rows]);
+    }
+}
+
+/// [`convolution_forward`] of one sequence after the rows `before`, `[m, d]`: all there are, or one
+/// less than there are taps.
+pub fn convolution_resumed(x: &[f32], d: usize, taps: &[f32], before: &[f32], y: &mut [f32]) {
     y.copy_from_slice(x);
     vectorised(
         #[inline(always)]
         || {
-            for sequence in sequences.clone() {
-                for t in sequence.clone() {
-                    let y = &mut y[t * d..][..d];
-                    for (k, tap) in taps.chunks_exact(d).enumerate().take(t - sequence.start + 1) {
-                        let x = &x[(t - k) * d..][..d];
-                        for ((y, &tap), &x) in y.iter_mut().zip(tap).zip(x) {
-                            *y += tap * x;
-                        }
+            let earlier = before.len() / d;
+            for (t, y) in y.chunks_exact_mut(d).enumerate() {
+                for (k, tap) in taps.chunks_exact(d).enumerate().take(earlier + t + 1) {
+                    let x = match t.checked_sub(k) {
+                        Some(row) => &x[row * d..][..d],
+                        None => &before[(earlier + t - k) * d..][..d],
+                    };
+                    for ((y, &tap), &x) in y.iter_mut().zip(tap).zip(x) {
+                        *y += tap * x;
                     }
                 }
             }

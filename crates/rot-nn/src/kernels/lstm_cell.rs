@@ -6,29 +6,42 @@
 
 use super::math::{sigmoid, tanh};
 use super::matmul::Matrix;
-use super::panels::{by_rows, each, load, pack, panel_columns, panels_len, rows, store};
+use super::panels::{Panels, by_rows, each, load, pack, panel_columns, panels_len, rows, store};
 use super::tile::{COLUMNS, Tile, add_product};
 use super::{is_fused, vectorised};
+use crate::Workspace;
 
-/// How many numbers the weights of [`forward`] take; see [`pack_gates`].
-pub fn gates_len(depth: usize, units: usize) -> usize {
-    4 * panels_len(depth, units)
+/// The weights of a layer laid out for [`forward`]: for each sixteen units the panels of their four
+/// gates, one after another.
+#[derive(Clone, Debug)]
+pub struct GatePanels {
+    numbers: Vec<f32>,
+    depth: usize,
+    units: usize,
 }
 
-/// Lays `weight [4 units, depth]` out for [`forward`]: for each sixteen units the panels of their
-/// four gates, one after another.
-///
-/// # Panics
-/// If the shapes do not fit.
-pub fn pack_gates(panels: &mut [f32], weight: &[f32], units: usize) {
-    let depth = weight.len() / (4 * units);
-    assert_eq!(panels.len(), gates_len(depth, units));
-    let mut panels = panels.chunks_exact_mut(depth * COLUMNS);
-    for columns in panel_columns(units) {
-        for (gate, panel) in weight.chunks_exact(units * depth).zip(&mut panels) {
-            let of_gate = &gate[columns.start * depth..columns.end * depth];
-            pack(panel, Matrix::new(of_gate, depth).t());
+impl GatePanels {
+    /// The panels of `weight [4 units, depth]`, in memory of the workspace.
+    ///
+    /// # Panics
+    /// If the weight is not of whole gates.
+    pub fn new(weight: &[f32], units: usize, work: &mut Workspace) -> GatePanels {
+        let depth = weight.len() / (4 * units);
+        assert_eq!(weight.len(), 4 * units * depth);
+        let mut numbers = work.take(4 * panels_len(depth, units));
+        let mut panels = numbers.chunks_exact_mut(depth * COLUMNS);
+        for columns in panel_columns(units) {
+            for (gate, panel) in weight.chunks_exact(units * depth).zip(&mut panels) {
+                let of_gate = &gate[columns.start * depth..columns.end * depth];
+                pack(panel, Matrix::new(of_gate, depth).t());
+            }
         }
+        GatePanels { numbers, depth, units }
+    }
+
+    /// Gives the memory back.
+    pub fn give(self, work: &mut Workspace) {
+        work.give(self.numbers);
     }
 }
 
@@ -37,14 +50,12 @@ pub fn pack_gates(panels: &mut [f32], weight: &[f32], units: usize) {
 pub struct Inputs<'a> {
     /// `[n, depth]`
     pub inputs: &'a [f32],
-    /// From [`pack_gates`].
-    pub weight: &'a [f32],
+    /// `[4 units, depth]`
+    pub weight: &'a GatePanels,
     /// `[kinds, 4 units]`: what is added to the products.
     pub table: &'a [f32],
     /// `[n, units]`
     pub previous: &'a [f32],
-    /// The number of units.
-    pub units: usize,
 }
 
 /// `i, f, o = sigmoid(x)`, `g = tanh(x)` with `x = inputs weight^T + table[kind(row)]`; `cells = f
@@ -59,22 +70,17 @@ pub fn forward(
     cells: &mut [f32],
     hidden: &mut [f32],
 ) {
-    let n = cells.len() / from.units;
-    assert_eq!((gates.len(), hidden.len()), (4 * cells.len(), cells.len()));
-    assert_eq!(from.previous.len(), cells.len());
-    let depth = from.inputs.len().checked_div(n).unwrap_or(0);
-    assert_eq!(from.inputs.len(), n * depth);
-    assert!(n == 0 || from.weight.len() == gates_len(depth, from.units));
-    if n == 0 {
-        return;
-    }
+    let GatePanels { depth, units, .. } = *from.weight;
+    let n = cells.len() / units;
+    assert_eq!((gates.len(), hidden.len()), (4 * n * units, n * units));
+    assert_eq!((from.inputs.len(), from.previous.len()), (n * depth, n * units));
     if is_fused() {
         vectorised(
             #[inline(always)]
-            || forward_all::<true>(from, &kind, gates, cells, hidden, depth),
+            || forward_all::<true>(from, &kind, gates, cells, hidden),
         );
     } else {
-        forward_all::<false>(from, &kind, gates, cells, hidden, depth);
+        forward_all::<false>(from, &kind, gates, cells, hidden);
     }
 }
 
@@ -86,10 +92,10 @@ fn forward_all<const FUSED: bool>(
     gates: &mut [f32],
     cells: &mut [f32],
     hidden: &mut [f32],
-    depth: usize,
 ) {
-    let units = from.units;
-    let panels = from.weight.chunks_exact(4 * depth * COLUMNS);
+    let GatePanels { numbers, depth, units } = from.weight;
+    let (depth, units) = (*depth, *units);
+    let panels = numbers.chunks_exact(4 * depth * COLUMNS);
     for (columns, panels) in panel_columns(units).zip(panels) {
         by_rows!(cells.len() / units, |row, R| {
             let inputs = rows::<R>(from.inputs, depth, row);
@@ -127,14 +133,12 @@ fn forward_all<const FUSED: bool>(
 pub struct Gradients<'a> {
     /// `[n, outputs]`: the gradient of what the hidden states are projected to.
     pub d_out: &'a [f32],
-    /// The panels of the projection, `[outputs, units]`.
-    pub project: &'a [f32],
+    /// The projection, `[outputs, units]`.
+    pub project: &'a Panels,
     /// `[n, units]`
     pub previous: &'a [f32],
     /// `[n, units]`
     pub cells: &'a [f32],
-    /// The number of units.
-    pub units: usize,
 }
 
 /// From the gradient `d_out project` of `hidden`, and from that of `cells`: that of the gates before
@@ -143,35 +147,24 @@ pub struct Gradients<'a> {
 /// # Panics
 /// If the shapes do not fit.
 pub fn backward(from: Gradients<'_>, gates: &mut [f32], d_cells: &mut [f32]) {
-    let n = from.cells.len() / from.units;
-    assert_eq!((gates.len(), d_cells.len()), (4 * from.cells.len(), from.cells.len()));
-    assert_eq!(from.previous.len(), from.cells.len());
-    let outputs = from.d_out.len().checked_div(n).unwrap_or(0);
-    assert_eq!(from.d_out.len(), n * outputs);
-    assert!(n == 0 || from.project.len() == panels_len(outputs, from.units));
-    if n == 0 {
-        return;
-    }
+    let (outputs, units) = from.project.shape();
+    let n = from.cells.len() / units;
+    assert_eq!((gates.len(), d_cells.len()), (4 * n * units, n * units));
+    assert_eq!((from.d_out.len(), from.previous.len()), (n * outputs, n * units));
     if is_fused() {
         vectorised(
             #[inline(always)]
-            || backward_all::<true>(from, gates, d_cells, outputs),
+            || backward_all::<true>(from, gates, d_cells),
         );
     } else {
-        backward_all::<false>(from, gates, d_cells, outputs);
+        backward_all::<false>(from, gates, d_cells);
     }
 }
 
 #[inline(always)]
-fn backward_all<const FUSED: bool>(
-    from: Gradients<'_>,
-    gates: &mut [f32],
-    d_cells: &mut [f32],
-    outputs: usize,
-) {
-    let units = from.units;
-    let panels = from.project.chunks_exact(outputs * COLUMNS);
-    for (columns, panel) in panel_columns(units).zip(panels) {
+fn backward_all<const FUSED: bool>(from: Gradients<'_>, gates: &mut [f32], d_cells: &mut [f32]) {
+    let (outputs, units) = from.project.shape();
+    for (columns, panel) in panel_columns(units).zip(from.project.each()) {
         by_rows!(d_cells.len() / units, |row, R| {
             let mut d_hidden: Tile<R> = [[0.0; COLUMNS]; R];
             let d_out = rows::<R>(from.d_out, outputs, row);
@@ -261,20 +254,19 @@ mod tests {
     fn check(rows: usize, units: usize, depth: usize, fused: bool) {
         let (case, len, outputs) = (Case::new(rows, units, depth), rows * units, 3);
         let table = noise(4 * len, 4);
-        let mut weight = noise(gates_len(depth, units), 5);
-        pack_gates(&mut weight, &case.weight, units);
+        let mut work = Workspace::default();
+        let weight = GatePanels::new(&case.weight, units, &mut work);
         let from = Inputs {
             inputs: &case.inputs,
             weight: &weight,
             table: &table,
             previous: &case.previous,
-            units,
         };
         let (mut gates, mut cells, mut hidden) = (noise(4 * len, 6), noise(len, 7), noise(len, 8));
         if fused {
             forward(from, |row| row, &mut gates, &mut cells, &mut hidden);
         } else {
-            forward_all::<false>(from, &|row| row, &mut gates, &mut cells, &mut hidden, depth);
+            forward_all::<false>(from, &|row| row, &mut gates, &mut cells, &mut hidden);
         }
         let expected = case.slow(&table, &case.previous);
         assert_close(&cells, &narrow(&expected.0), 1e-6);
@@ -294,20 +286,14 @@ mod tests {
             });
             kept + shown.sum::<f64>()
         };
-        let mut project = noise(panels_len(outputs, units), 12);
-        pack(&mut project, Matrix::new(&projection, units));
-        let from = Gradients {
-            d_out: &d_out,
-            project: &project,
-            previous: &case.previous,
-            cells: &cells,
-            units,
-        };
+        let project = Panels::new(Matrix::new(&projection, units), &mut work);
+        let from =
+            Gradients { d_out: &d_out, project: &project, previous: &case.previous, cells: &cells };
         let mut d_cells = weights.clone();
         if fused {
             backward(from, &mut gates, &mut d_cells);
         } else {
-            backward_all::<false>(from, &mut gates, &mut d_cells, outputs);
+            backward_all::<false>(from, &mut gates, &mut d_cells);
         }
         assert_gradient(&table, &gates, |table| loss(table, &case.previous));
         assert_gradient(&case.previous, &d_cells, |previous| loss(&table, previous));
@@ -315,26 +301,20 @@ mod tests {
 
     #[test]
     fn forward_and_backward_match_the_slow_twin() {
-        for (rows, units, depth) in [(1, 1, 1), (1, 16, 4), (2, 5, 3), (3, 19, 2), (11, 17, 5)] {
+        for (rows, units, depth) in
+            [(0, 3, 2), (1, 1, 1), (1, 16, 4), (2, 5, 3), (3, 19, 2), (11, 17, 5)]
+        {
             check(rows, units, depth, true);
             check(rows, units, depth, false);
         }
     }
 
     #[test]
-    fn nothing_is_nothing() {
-        let from = Inputs { inputs: &[], weight: &[], table: &[], previous: &[], units: 3 };
-        forward(from, |_| 0, &mut [], &mut [], &mut []);
-        let from = Gradients { d_out: &[], project: &[], previous: &[], cells: &[], units: 3 };
-        backward(from, &mut [], &mut []);
-    }
-
-    #[test]
     fn full_gates_keep_the_cell() {
         let (mut gates, mut cells, mut hidden) = ([0.0; 4], [0.0], [0.0]);
-        let (weight, table) = ([0.0; 64], [-90.0, 90.0, 5.0, 90.0]);
-        let from =
-            Inputs { inputs: &[1.0], weight: &weight, table: &table, previous: &[0.75], units: 1 };
+        let weight = GatePanels::new(&[0.0; 4], 1, &mut Workspace::default());
+        let table = [-90.0, 90.0, 5.0, 90.0];
+        let from = Inputs { inputs: &[1.0], weight: &weight, table: &table, previous: &[0.75] };
         forward(from, |_| 0, &mut gates, &mut cells, &mut hidden);
         assert_close(&cells, &[0.75], 1e-6);
         assert_close(&hidden, &[0.75f32.tanh()], 1e-6);

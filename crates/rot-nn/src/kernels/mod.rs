@@ -12,6 +12,7 @@ pub mod math;
 pub mod matmul;
 pub mod norm;
 pub mod panels;
+pub mod remembered;
 pub mod rotary;
 pub mod rows;
 mod tile;

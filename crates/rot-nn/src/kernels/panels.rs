@@ -7,9 +7,10 @@
 
 use std::ops::Range;
 
-use super::matmul::Matrix;
+use super::matmul::{Into, Matrix};
 use super::tile::{COLUMNS, Tile, add_product};
 use super::{is_fused, vectorised};
+use crate::Workspace;
 
 /// Runs `$body` for all rows below `$count`, as many at a time as fill the registers and the last ones
 /// in smaller groups: `$row` is the first of a group, `$R` their number, a constant.
@@ -31,63 +32,94 @@ macro_rules! by_rows {
 }
 pub(super) use by_rows;
 
+/// A matrix laid out for such products: panel by panel, each `[depth, 16]`, the last one filled up
+/// with zeros.
+#[derive(Clone, Debug)]
+pub struct Panels {
+    numbers: Vec<f32>,
+    depth: usize,
+    columns: usize,
+}
+
+impl Panels {
+    /// The panels of a matrix, in memory of the workspace.
+    pub fn new(matrix: Matrix<'_>, work: &mut Workspace) -> Panels {
+        let (depth, columns) = (matrix.rows(), matrix.columns());
+        let mut numbers = work.take(panels_len(depth, columns));
+        pack(&mut numbers, matrix);
+        Panels { numbers, depth, columns }
+    }
+
+    /// Gives the memory back.
+    pub fn give(self, work: &mut Workspace) {
+        work.give(self.numbers);
+    }
+
+    /// `c = a b` or `c += a b`: `a [n, depth]`, `c [n, columns]`.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    pub fn multiply(&self, c: &mut [f32], into: Into, a: &[f32]) {
+        let n = a.len() / self.depth;
+        assert_eq!((a.len(), c.len()), (n * self.depth, n * self.columns));
+        if is_fused() {
+            vectorised(
+                #[inline(always)]
+                || self.multiply_all::<true>(c, into, a),
+            );
+        } else {
+            self.multiply_all::<false>(c, into, a);
+        }
+    }
+
+    #[inline(always)]
+    fn multiply_all<const FUSED: bool>(&self, c: &mut [f32], into: Into, a: &[f32]) {
+        let Panels { depth, columns, .. } = self;
+        for (filled, panel) in panel_columns(*columns).zip(self.each()) {
+            by_rows!(a.len() / depth, |row, R| {
+                let mut tile: Tile<R> = [[0.0; COLUMNS]; R];
+                if into == Into::Sum {
+                    for (r, sums) in tile.iter_mut().enumerate() {
+                        let start = (row + r) * columns;
+                        *sums = load(&c[start + filled.start..start + filled.end]);
+                    }
+                }
+                add_product::<FUSED, R>(&mut tile, rows(a, *depth, row), panel, COLUMNS);
+                for (r, sums) in tile.iter().enumerate() {
+                    let start = (row + r) * columns;
+                    store(&mut c[start + filled.start..start + filled.end], sums);
+                }
+            });
+        }
+    }
+
+    /// The rows and columns of the matrix.
+    pub(super) fn shape(&self) -> (usize, usize) {
+        (self.depth, self.columns)
+    }
+
+    /// The panels, in the order of their columns.
+    pub(super) fn each(&self) -> impl Iterator<Item = &[f32]> {
+        self.numbers.chunks_exact(self.depth * COLUMNS)
+    }
+}
+
 /// How many numbers the panels of a `[depth, columns]` matrix take.
-pub fn panels_len(depth: usize, columns: usize) -> usize {
+pub(super) fn panels_len(depth: usize, columns: usize) -> usize {
     depth * columns.next_multiple_of(COLUMNS)
 }
 
-/// Lays a matrix out: panel by panel, each `[depth, 16]`, the last one filled up with zeros.
-///
-/// # Panics
-/// If `panels` is not of [`panels_len`].
-pub fn pack(panels: &mut [f32], matrix: Matrix<'_>) {
+/// Lays a matrix out in panels.
+pub(super) fn pack(panels: &mut [f32], matrix: Matrix<'_>) {
     let (depth, columns) = (matrix.rows(), matrix.columns());
-    assert_eq!(panels.len(), panels_len(depth, columns));
-    for (start, panel) in panel_columns(columns).zip(panels.chunks_exact_mut(depth * COLUMNS)) {
+    for (filled, panel) in panel_columns(columns).zip(panels.chunks_exact_mut(depth * COLUMNS)) {
         for (k, row) in panel.chunks_exact_mut(COLUMNS).enumerate() {
-            let (filled, rest) = row.split_at_mut(start.len());
-            for (to, column) in filled.iter_mut().zip(start.clone()) {
+            let (numbers, rest) = row.split_at_mut(filled.len());
+            for (to, column) in numbers.iter_mut().zip(filled.clone()) {
                 *to = matrix.at(k, column);
             }
             rest.fill(0.0);
         }
-    }
-}
-
-/// `c = a b`: `a [n, depth]`, the panels of `b [depth, columns]`, `c [n, columns]`.
-///
-/// # Panics
-/// If the shapes do not fit.
-pub fn multiply(c: &mut [f32], a: &[f32], panels: &[f32], depth: usize, columns: usize) {
-    assert_eq!(panels.len(), panels_len(depth, columns));
-    assert_eq!(c.len() / columns, a.len() / depth, "as many rows");
-    if is_fused() {
-        vectorised(
-            #[inline(always)]
-            || multiply_all::<true>(c, a, panels, depth, columns),
-        );
-    } else {
-        multiply_all::<false>(c, a, panels, depth, columns);
-    }
-}
-
-#[inline(always)]
-fn multiply_all<const FUSED: bool>(
-    c: &mut [f32],
-    a: &[f32],
-    panels: &[f32],
-    depth: usize,
-    columns: usize,
-) {
-    for (columns_of, panel) in panel_columns(columns).zip(panels.chunks_exact(depth * COLUMNS)) {
-        by_rows!(a.len() / depth, |row, R| {
-            let mut tile: Tile<R> = [[0.0; COLUMNS]; R];
-            add_product::<FUSED, R>(&mut tile, rows(a, depth, row), panel, COLUMNS);
-            for (r, sums) in tile.iter().enumerate() {
-                let start = (row + r) * columns;
-                store(&mut c[start + columns_of.start..start + columns_of.end], sums);
-            }
-        });
     }
 }
 
@@ -142,28 +174,34 @@ pub(super) fn store(to: &mut [f32], row: &[f32; COLUMNS]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::matmul::{Into, matmul};
+    use crate::kernels::matmul::matmul;
     use crate::kernels::testing::{assert_close, noise};
 
     #[test]
     fn products_match_those_of_the_crate_and_rows_do_not_depend_on_each_other() {
+        let mut work = Workspace::default();
         for (n, depth, columns) in [(1, 1, 1), (7, 24, 16), (13, 48, 24), (17, 5, 33), (0, 3, 4)] {
             let (a, b) = (noise(n * depth, 1), noise(depth * columns, 2));
             let b = Matrix::new(&b, columns);
-            let mut panels = noise(panels_len(depth, columns), 3);
-            pack(&mut panels, b);
-            let (mut c, mut expected) = (noise(n * columns, 4), noise(n * columns, 5));
-            multiply(&mut c, &a, &panels, depth, columns);
-            matmul(&mut expected, Into::Fresh, Matrix::new(&a, depth), b);
-            assert_close(&c, &expected, 1e-5);
-            for (row, among) in a.chunks(depth).zip(c.chunks(columns)) {
-                let mut alone = noise(columns, 6);
-                multiply(&mut alone, row, &panels, depth, columns);
-                assert_eq!(alone, among);
+            let panels = Panels::new(b, &mut work);
+            for into in [Into::Fresh, Into::Sum] {
+                let before = noise(n * columns, 3);
+                let (mut c, mut expected, mut plain) =
+                    (before.clone(), before.clone(), before.clone());
+                panels.multiply(&mut c, into, &a);
+                matmul(&mut expected, into, Matrix::new(&a, depth), b);
+                assert_close(&c, &expected, 1e-5);
+                for (row, (among, before)) in
+                    a.chunks(depth).zip(c.chunks(columns).zip(before.chunks(columns)))
+                {
+                    let mut alone = before.to_vec();
+                    panels.multiply(&mut alone, into, row);
+                    assert_eq!(alone, among);
+                }
+                panels.multiply_all::<false>(&mut plain, into, &a);
+                assert_close(&plain, &expected, 1e-5);
             }
-            let mut plain = noise(n * columns, 7);
-            multiply_all::<false>(&mut plain, &a, &panels, depth, columns);
-            assert_close(&plain, &expected, 1e-5);
+            panels.give(&mut work);
         }
     }
 }

@@ -1,8 +1,6 @@
 //! Rotary positions (RoPE): queries and keys are turned by an angle that grows with the position, so
 //! that their product depends on the distance alone.
 
-use std::ops::Range;
-
 use super::vectorised;
 
 /// Cosines and sines for all positions and frequencies.
@@ -25,16 +23,16 @@ impl Rotation {
         Rotation { cosines: table(libm::cos), sines: table(libm::sin), half }
     }
 
-    /// Turns every head of the first `width` channels of each row; rows are `stride` apart. Channel `i`
-    /// of a head is paired with channel `i + head / 2`.
+    /// Turns every head of the first `width` channels of each row by its position; rows are `stride`
+    /// long. Channel `i` of a head is paired with channel `i + head / 2`.
     pub fn forward(
         &self,
         rows: &mut [f32],
         stride: usize,
         width: usize,
-        sequences: &(impl Iterator<Item = Range<usize>> + Clone),
+        positions: impl Iterator<Item = usize>,
     ) {
-        self.turn::<false>(rows, stride, width, sequences);
+        self.turn::<false>(rows, stride, width, positions);
     }
 
     /// Turns gradients back.
@@ -43,9 +41,9 @@ impl Rotation {
         rows: &mut [f32],
         stride: usize,
         width: usize,
-        sequences: &(impl Iterator<Item = Range<usize>> + Clone),
+        positions: impl Iterator<Item = usize>,
     ) {
-        self.turn::<true>(rows, stride, width, sequences);
+        self.turn::<true>(rows, stride, width, positions);
     }
 
     fn turn<const BACK: bool>(
@@ -53,24 +51,22 @@ impl Rotation {
         rows: &mut [f32],
         stride: usize,
         width: usize,
-        sequences: &(impl Iterator<Item = Range<usize>> + Clone),
+        mut positions: impl Iterator<Item = usize>,
     ) {
         let half = self.half;
         vectorised(
             #[inline(always)]
             || {
-                for sequence in sequences.clone() {
-                    for (position, t) in sequence.enumerate() {
-                        let cosines = &self.cosines[position * half..][..half];
-                        let sines = &self.sines[position * half..][..half];
-                        for head in rows[t * stride..][..width].chunks_exact_mut(2 * half) {
-                            let (a, b) = head.split_at_mut(half);
-                            for i in 0..half {
-                                let sine = if BACK { -sines[i] } else { sines[i] };
-                                let (x, y) = (a[i], b[i]);
-                                a[i] = x * cosines[i] - y * sine;
-                                b[i] = x * sine + y * cosines[i];
-                            }
+                for (row, position) in rows.chunks_exact_mut(stride).zip(&mut positions) {
+                    let cosines = &self.cosines[position * half..][..half];
+                    let sines = &self.sines[position * half..][..half];
+                    for head in row[..width].chunks_exact_mut(2 * half) {
+                        let (a, b) = head.split_at_mut(half);
+                        for i in 0..half {
+                            let sine = if BACK { -sines[i] } else { sines[i] };
+                            let (x, y) = (a[i], b[i]);
+                            a[i] = x * cosines[i] - y * sine;
+                            b[i] = x * sine + y * cosines[i];
                         }
                     }
                 }
@@ -81,6 +77,8 @@ impl Rotation {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use super::*;
     use crate::kernels::testing::{assert_close, noise};
 
@@ -92,7 +90,12 @@ mod tests {
         let rotation = Rotation::new(5, head, 100.0);
         let before = noise(7 * stride, 1);
         let mut rows = before.clone();
-        rotation.forward(&mut rows, stride, width, &SEQUENCES.into_iter());
+        rotation.forward(
+            &mut rows,
+            stride,
+            width,
+            SEQUENCES.into_iter().flat_map(|sequence| 0..sequence.len()),
+        );
         let mut expected = before.clone();
         for sequence in SEQUENCES {
             for (t, h, i) in sequence
@@ -108,7 +111,12 @@ mod tests {
         }
         assert_close(&rows, &expected, 1e-6);
         // A rotation's gradient is the rotation back.
-        rotation.backward(&mut rows, stride, width, &SEQUENCES.into_iter());
+        rotation.backward(
+            &mut rows,
+            stride,
+            width,
+            SEQUENCES.into_iter().flat_map(|sequence| 0..sequence.len()),
+        );
         assert_close(&rows, &before, 1e-6);
     }
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 use rot_core::{Context, ContextId, CostCounter, Excerpt, Paradigm, ThoughtGraph, Token, UBig};
 use rot_nn::kernels::loss::likeliest;
-use rot_nn::{Packed, Score, UNSUPERVISED, Workspace};
+use rot_nn::{Decoder, Memory, Packed, Score, UNSUPERVISED, Workspace};
 
 use super::{EvalError, Failure, Progress, TestSet, WrongContext};
 use crate::Model;
@@ -19,6 +19,7 @@ const CHUNK: usize = 1024;
 /// The contexts of a test set in one paradigm, ready to be read.
 pub(super) struct Forced<'a> {
     model: &'a Model,
+    decoder: Box<dyn Decoder>,
     graph: &'a ThoughtGraph,
     paradigm: Paradigm,
     /// Whose contexts they are.
@@ -38,6 +39,7 @@ struct Worker {
     ids: Vec<u8>,
     targets: Vec<u8>,
     batch: Packed,
+    memories: Vec<Memory>,
     work: Workspace,
     logits: Vec<f32>,
     found: Vec<u8>,
@@ -68,7 +70,9 @@ impl<'a> Forced<'a> {
             Paradigm::Cot | Paradigm::Wt => test.problems.clone(),
         };
         let chunks = Vec::new();
-        let mut forced = Forced { model, graph, paradigm, ids, chunks, tokens: 0, longest: 0 };
+        let decoder = model.network.decoder(&model.params);
+        let mut forced =
+            Forced { model, decoder, graph, paradigm, ids, chunks, tokens: 0, longest: 0 };
         let mut longest_id = None;
         let mut worker = Worker::default();
         let (mut start, mut filled) = (0, 0);
@@ -122,13 +126,15 @@ impl<'a> Forced<'a> {
             self.write(id, worker)?;
             worker.batch.push(&worker.ids, &worker.targets);
         }
-        let Model { network, params, .. } = self.model;
-        network.logits(params, &worker.batch, &mut worker.work, &mut worker.logits);
-        let rows = worker.logits.chunks_exact(network.vocabulary());
+        worker.memories.iter_mut().for_each(Memory::clear);
+        worker.memories.resize_with(ids.len().max(worker.memories.len()), Memory::default);
+        let memories = &mut worker.memories[..ids.len()];
+        self.decoder.read(&worker.batch, memories, &mut worker.work, &mut worker.logits);
+        let mut rows = worker.logits.chunks_exact(self.model.network.vocabulary());
         worker.found.clear();
-        worker.found.extend(rows.zip(worker.batch.targets()).map(|(row, &target)| match target {
+        worker.found.extend(worker.batch.targets().iter().map(|&target| match target {
             UNSUPERVISED => UNSUPERVISED,
-            _ => likeliest(row),
+            _ => rows.next().map_or(UNSUPERVISED, likeliest),
         }));
 
         let mut tally = Tally::default();

@@ -1,19 +1,21 @@
 //! Test sets solved the slow way, and a network that knows the solutions by heart.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rot_core::{
     Context, ContextId, Paradigm, Problem, Sampler, Sampling, Text, ThoughtGraph, Token, Vocabulary,
 };
-use rot_nn::{Layout, Network, Packed, Score, Workspace};
+use rot_nn::{Decoder, Layout, Memory, Network, Packed, Score, UNSUPERVISED, Workspace};
 
 use crate::Model;
 use crate::eval::test_seed;
 
 /// A network that has learned contexts by heart: from all it reads to what it says after each token.
+#[derive(Clone)]
 struct ByHeart {
-    known: HashMap<Vec<u8>, Vec<u8>>,
+    known: Arc<HashMap<Vec<u8>, Vec<u8>>>,
     vocabulary: usize,
     limit: usize,
     layout: Layout,
@@ -33,19 +35,32 @@ impl Network for ByHeart {
     fn flops(&self, _: &Packed) -> u64 {
         0
     }
-    fn logits(&self, _: &[f32], batch: &Packed, _: &mut Workspace, logits: &mut Vec<f32>) {
+    fn decoder(&self, _: &[f32]) -> Box<dyn Decoder> {
+        Box::new(self.clone())
+    }
+    fn learn(&self, _: &[f32], _: &Packed, _: f32, _: &mut [f32], _: &mut Workspace) -> Score {
+        Score::default()
+    }
+}
+
+impl Decoder for ByHeart {
+    fn network(&self) -> &dyn Network {
+        self
+    }
+
+    fn read(&self, batch: &Packed, _: &mut [Memory], _: &mut Workspace, logits: &mut Vec<f32>) {
         logits.clear();
         assert!(batch.len() == 1 || (1..=1024).contains(&batch.tokens()), "chunks of a good size");
         for sequence in batch.sequences() {
             self.read.fetch_add(1, Ordering::Relaxed);
-            for &said in &self.known[&batch.ids()[sequence]] {
-                let row = (0..self.vocabulary).map(|id| f32::from(id == usize::from(said)));
-                logits.extend(row);
+            let said = &self.known[&batch.ids()[sequence.clone()]];
+            for (&said, &target) in said.iter().zip(&batch.targets()[sequence]) {
+                if target != UNSUPERVISED {
+                    logits
+                        .extend((0..self.vocabulary).map(|id| f32::from(id == usize::from(said))));
+                }
             }
         }
-    }
-    fn learn(&self, _: &[f32], _: &Packed, _: f32, _: &mut [f32], _: &mut Workspace) -> Score {
-        Score::default()
     }
 }
 
@@ -132,14 +147,14 @@ impl Naive {
             (ids(&known.context.x[..length - 1]), ids(&known.produced[1..]))
         });
         let network = ByHeart {
-            known: known.collect(),
+            known: Arc::new(known.collect()),
             vocabulary: vocabulary.len(),
             limit,
             layout: Layout::default(),
             read,
         };
         let recipe = crate::Recipe::default();
-        let network = std::sync::Arc::new(network);
+        let network = Arc::new(network);
         (Model { network, params: Vec::new(), vocabulary, recipe }, read)
     }
 

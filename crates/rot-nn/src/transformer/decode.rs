@@ -1,0 +1,244 @@
+//! The Transformer token by token.
+//!
+//! It remembers keys and values of all tokens, in blocks with those of all layers, and the last rows
+//! that convolutions look back to.
+
+use super::{Activation, Placement, Transformer};
+use crate::kernels::convolution::convolution_resumed;
+use crate::kernels::matmul::{Into, Matrix};
+use crate::kernels::norm::norm_forward;
+use crate::kernels::panels::Panels;
+use crate::kernels::remembered::{BLOCK, Remembered};
+use crate::kernels::rows::{copy_rows, fill_rows, gate_forward, relu_forward};
+use crate::transformer::parameters::{Linear, NormParams};
+use crate::{Decoder, Memory, Network, Packed, UNSUPERVISED, Workspace};
+
+/// A Transformer with its parameters, laid out for reading.
+pub(super) struct TransformerDecoder {
+    model: Transformer,
+    params: Vec<f32>,
+    /// The products on the way in and out of each branch.
+    products: Vec<[Panels; 2]>,
+    output: Panels,
+    attention: Remembered,
+}
+
+impl TransformerDecoder {
+    pub(super) fn new(model: &Transformer, params: &[f32]) -> TransformerDecoder {
+        let (mut work, width) = (Workspace::default(), model.config.width);
+        let mut panels = |linear: &Linear, columns: usize| {
+            Panels::new(Matrix::new(&params[linear.weight.clone()], columns).t(), &mut work)
+        };
+        let branches = model.branches.iter();
+        let products = branches.map(|branch| {
+            let inside = branch.outward.weight.len() / width;
+            [panels(&branch.inward, width), panels(&branch.outward, inside)]
+        });
+        TransformerDecoder {
+            products: products.collect(),
+            output: panels(&model.output, width),
+            attention: Remembered::new(width, model.config.heads),
+            model: model.clone(),
+            params: params.to_vec(),
+        }
+    }
+
+    /// Where in the state of a memory the rows before a branch's convolution lie.
+    fn tail(&self, index: usize) -> std::ops::Range<usize> {
+        let len = self.model.config.convolution.saturating_sub(1) * self.model.config.width;
+        index * len..(index + 1) * len
+    }
+
+    /// The embedded rows; makes room in the memories for what they will hold.
+    fn embed(&self, batch: &Packed, memories: &mut [Memory], work: &mut Workspace) -> Vec<f32> {
+        let model = &self.model;
+        let mut x = work.take(batch.tokens() * model.config.width);
+        let block = model.config.layers * self.attention.block_len();
+        for (memory, sequence) in memories.iter_mut().zip(batch.sequences()) {
+            let blocks = (memory.tokens + sequence.len()).div_ceil(BLOCK);
+            while memory.blocks.len() < blocks {
+                memory.blocks.push(vec![0.0; block].into_boxed_slice());
+            }
+            memory.state.resize(self.tail(model.branches.len()).start, 0.0);
+            let rows = sequence.start * model.config.width..sequence.end * model.config.width;
+            let ids = &batch.ids()[sequence];
+            model.embed(&self.params, ids, memory.tokens, &mut memory.digits, &mut x[rows]);
+        }
+        x
+    }
+
+    fn norm(&self, norm: &NormParams, x: &[f32], work: &mut Workspace) -> Vec<f32> {
+        let mut y = work.take(x.len());
+        let mut stats = work.take(2 * x.len() / self.model.config.width);
+        let (gain, bias) = (&self.params[norm.gain.clone()], &self.params[norm.bias.clone()]);
+        norm_forward(self.model.config.norm, x, gain, bias, &mut y, &mut stats);
+        work.give(stats);
+        y
+    }
+
+    /// The convolution in front of a branch, over what the memories have kept of the rows before.
+    fn convolve(
+        &self,
+        index: usize,
+        x: Vec<f32>,
+        batch: &Packed,
+        memories: &mut [Memory],
+        work: &mut Workspace,
+    ) -> Vec<f32> {
+        let (width, tail) = (self.model.config.width, self.tail(index));
+        let taps = &self.params[self.model.branches[index].taps.clone()];
+        let mut y = work.take(x.len());
+        for (memory, sequence) in memories.iter_mut().zip(batch.sequences()) {
+            let rows = sequence.start * width..sequence.end * width;
+            // The newest rows stand at the end.
+            let kept = &mut memory.state[tail.clone()];
+            let before = kept.len() - kept.len().min(memory.tokens * width);
+            convolution_resumed(
+                &x[rows.clone()],
+                width,
+                taps,
+                &kept[before..],
+                &mut y[rows.clone()],
+            );
+            let new = &x[rows];
+            match new.len().checked_sub(kept.len()) {
+                Some(older) => kept.copy_from_slice(&new[older..]),
+                None => {
+                    kept.copy_within(new.len().., 0);
+                    let start = kept.len() - new.len();
+                    kept[start..].copy_from_slice(new);
+                }
+            }
+        }
+        work.give(x);
+        y
+    }
+
+    /// Passes rows through a branch and what stands around it.
+    fn branch(
+        &self,
+        index: usize,
+        x: Vec<f32>,
+        batch: &Packed,
+        memories: &mut [Memory],
+        work: &mut Workspace,
+    ) -> Vec<f32> {
+        let (model, params) = (&self.model, &self.params);
+        let (width, branch, [inward, outward]) =
+            (model.config.width, &model.branches[index], &self.products[index]);
+        let mut seen = match model.config.placement {
+            Placement::Before => self.norm(&branch.norm, &x, work),
+            Placement::After => {
+                let mut same = work.take(x.len());
+                same.copy_from_slice(&x);
+                same
+            }
+        };
+        if model.config.convolution > 0 {
+            seen = self.convolve(index, seen, batch, memories, work);
+        }
+        let hidden = branch.inward.weight.len() / width;
+        let mut inner = work.take(batch.tokens() * hidden);
+        fill_rows(&mut inner, &params[branch.inward.bias.clone()]);
+        inward.multiply(&mut inner, Into::Sum, &seen);
+        work.give(seen);
+        let outer = if Transformer::is_attention(index) {
+            self.attend(index / 2, inner, batch, memories, work)
+        } else {
+            match model.config.activation {
+                Activation::Relu => {
+                    relu_forward(&mut inner);
+                    inner
+                }
+                Activation::Gated => {
+                    let mut outer = work.take(inner.len() / 2);
+                    gate_forward(&inner, hidden / 2, &mut outer);
+                    work.give(inner);
+                    outer
+                }
+            }
+        };
+        let mut sum = work.take(x.len());
+        copy_rows(&mut sum, &x, &params[branch.outward.bias.clone()]);
+        work.give(x);
+        outward.multiply(&mut sum, Into::Sum, &outer);
+        work.give(outer);
+        match model.config.placement {
+            Placement::Before => sum,
+            Placement::After => {
+                let y = self.norm(&branch.norm, &sum, work);
+                work.give(sum);
+                y
+            }
+        }
+    }
+
+    fn attend(
+        &self,
+        layer: usize,
+        mut qkv: Vec<f32>,
+        batch: &Packed,
+        memories: &mut [Memory],
+        work: &mut Workspace,
+    ) -> Vec<f32> {
+        let width = self.model.config.width;
+        if let Some(rotation) = &self.model.rotation {
+            let positions = memories.iter().zip(batch.sequences());
+            let positions = positions
+                .flat_map(|(memory, sequence)| memory.tokens..memory.tokens + sequence.len());
+            rotation.forward(&mut qkv, 3 * width, 2 * width, positions);
+        }
+        let block = self.attention.block_len();
+        let at = layer * block..(layer + 1) * block;
+        let mut out = work.take(batch.tokens() * width);
+        for (memory, sequence) in memories.iter_mut().zip(batch.sequences()) {
+            let out = &mut out[sequence.start * width..sequence.end * width];
+            let qkv = &qkv[sequence.start * 3 * width..sequence.end * 3 * width];
+            self.attention.remember(qkv, memory.tokens, &mut memory.blocks, &at);
+            self.attention.attend(qkv, memory.tokens, &memory.blocks, &at, out, work);
+        }
+        work.give(qkv);
+        out
+    }
+}
+
+impl Decoder for TransformerDecoder {
+    fn network(&self) -> &dyn Network {
+        &self.model
+    }
+
+    fn read(
+        &self,
+        batch: &Packed,
+        memories: &mut [Memory],
+        work: &mut Workspace,
+        logits: &mut Vec<f32>,
+    ) {
+        crate::decode::check(self, batch, memories);
+        let (model, width) = (&self.model, self.model.config.width);
+        let mut x = self.embed(batch, memories, work);
+        for index in 0..model.branches.len() {
+            x = self.branch(index, x, batch, memories, work);
+        }
+        for (memory, sequence) in memories.iter_mut().zip(batch.sequences()) {
+            memory.tokens += sequence.len();
+        }
+        // Only rows that are asked for go on, one after another at the front.
+        let mut asked = 0;
+        for (t, &target) in batch.targets().iter().enumerate() {
+            if target != UNSUPERVISED {
+                x.copy_within(t * width..(t + 1) * width, asked * width);
+                asked += 1;
+            }
+        }
+        x.truncate(asked * width);
+        if model.config.placement == Placement::Before {
+            let normed = self.norm(&model.last_norm, &x, work);
+            work.give(std::mem::replace(&mut x, normed));
+        }
+        logits.resize(asked * model.vocabulary, 0.0);
+        fill_rows(logits, &self.params[model.output.bias.clone()]);
+        self.output.multiply(logits, Into::Sum, &x);
+        work.give(x);
+    }
+}
