@@ -7,7 +7,7 @@
 use super::math::{sigmoid, tanh};
 use super::matmul::Matrix;
 use super::panels::{Panels, by_rows, each, load, pack, panel_columns, panels_len, rows, store};
-use super::tile::{COLUMNS, Tile, add_product};
+use super::tile::{COLUMNS, Tile, add_panel};
 use super::{is_fused, vectorised};
 use crate::Workspace;
 
@@ -106,7 +106,7 @@ fn forward_all<const FUSED: bool>(
                     *sums = load(&from.table[start + columns.start..start + columns.end]);
                 }
                 let panel = &panels[gate * depth * COLUMNS..][..depth * COLUMNS];
-                add_product::<FUSED, R>(tile, inputs, panel, COLUMNS);
+                add_panel::<FUSED, R>(tile, inputs, panel);
             }
             for r in 0..R {
                 let at = (row + r) * units + columns.start..(row + r) * units + columns.end;
@@ -168,7 +168,7 @@ fn backward_all<const FUSED: bool>(from: Gradients<'_>, gates: &mut [f32], d_cel
         by_rows!(d_cells.len() / units, |row, R| {
             let mut d_hidden: Tile<R> = [[0.0; COLUMNS]; R];
             let d_out = rows::<R>(from.d_out, outputs, row);
-            add_product::<FUSED, R>(&mut d_hidden, d_out, panel, COLUMNS);
+            add_panel::<FUSED, R>(&mut d_hidden, d_out, panel);
             for (r, d_hidden) in d_hidden.iter().enumerate() {
                 let at = (row + r) * units + columns.start..(row + r) * units + columns.end;
                 let gate = |gate: usize| {

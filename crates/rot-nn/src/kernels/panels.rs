@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use super::matmul::{Into, Matrix};
-use super::tile::{COLUMNS, Tile, add_product};
+use super::tile::{COLUMNS, Tile, add_panel};
 use super::{is_fused, vectorised};
 use crate::Workspace;
 
@@ -84,7 +84,7 @@ impl Panels {
                         *sums = load(&c[start + filled.start..start + filled.end]);
                     }
                 }
-                add_product::<FUSED, R>(&mut tile, rows(a, *depth, row), panel, COLUMNS);
+                add_panel::<FUSED, R>(&mut tile, rows(a, *depth, row), panel);
                 for (r, sums) in tile.iter().enumerate() {
                     let start = (row + r) * columns;
                     store(&mut c[start + filled.start..start + filled.end], sums);

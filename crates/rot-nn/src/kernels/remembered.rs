@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::attention::exponentials;
-use super::tile::{COLUMNS, Tile, add_product};
+use super::tile::{COLUMNS, Tile, add_panel, add_product};
 use super::{is_fused, vectorised};
 use crate::Workspace;
 
@@ -129,7 +129,7 @@ impl Remembered {
         for (b, block) in blocks[..stride / BLOCK].iter().enumerate() {
             let keys = &block[at.start + first * BLOCK..][..channels * BLOCK];
             let mut tile: Tile<R> = [[0.0; COLUMNS]; R];
-            add_product::<FUSED, R>(&mut tile, queries, keys, BLOCK);
+            add_panel::<FUSED, R>(&mut tile, queries, keys);
             for (r, products) in tile.iter().enumerate() {
                 weights[r * stride + b * BLOCK..][..BLOCK].copy_from_slice(products);
             }

@@ -29,8 +29,7 @@ pub(super) fn add_product<const FUSED: bool, const R: usize>(
     b: &[f32],
     stride: usize,
 ) {
-    let depth = a[0].len();
-    let a = a.map(|row| &row[..depth]);
+    let (depth, a) = equally_long(a);
     let mut sums = *tile;
     let mut at = 0;
     for k in 0..depth {
@@ -43,6 +42,39 @@ pub(super) fn add_product<const FUSED: bool, const R: usize>(
         at += stride;
     }
     *tile = sums;
+}
+
+/// [`add_product`] with rows of `b` that lie one after another.
+#[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "rows and columns of several slices at once")]
+pub(super) fn add_panel<const FUSED: bool, const R: usize>(
+    tile: &mut Tile<R>,
+    a: [&[f32]; R],
+    b: &[f32],
+) {
+    let (depth, a) = equally_long(a);
+    let b = &b.as_chunks::<COLUMNS>().0[..depth];
+    let mut sums = *tile;
+    for k in 0..depth {
+        let b = b[k];
+        for r in 0..R {
+            for c in 0..COLUMNS {
+                sums[r][c] = multiply_add::<FUSED>(a[r][k], b[c], sums[r][c]);
+            }
+        }
+    }
+    *tile = sums;
+}
+
+/// The rows, cut to the length of the first: so the compiler checks it once, not at every element. (A
+/// loop, as `map` is not always inlined, and then hides the length.)
+#[inline(always)]
+fn equally_long<const R: usize>(mut rows: [&[f32]; R]) -> (usize, [&[f32]; R]) {
+    let depth = rows[0].len();
+    for row in &mut rows {
+        *row = &row[..depth];
+    }
+    (depth, rows)
 }
 
 /// `tile += a^T b`: column `r` of `a` are `a[k * a_stride + r]`, for `depth` rows `k`.
