@@ -46,7 +46,6 @@ pub(super) fn add_product<const FUSED: bool, const R: usize>(
 
 /// [`add_product`] with rows of `b` that lie one after another.
 #[inline(always)]
-#[expect(clippy::needless_range_loop, reason = "rows and columns of several slices at once")]
 pub(super) fn add_panel<const FUSED: bool, const R: usize>(
     tile: &mut Tile<R>,
     a: [&[f32]; R],

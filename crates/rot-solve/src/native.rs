@@ -1,0 +1,253 @@
+//! Our own networks as a generator: all contexts that can go on advance together, a token at a time.
+
+use std::collections::{HashMap, VecDeque};
+
+use foldhash::fast::FixedState;
+use rayon::prelude::*;
+use rot_core::{Token, Vocabulary};
+use rot_nn::kernels::loss::likeliest;
+use rot_nn::{Decoder, Memory, Packed, Workspace};
+
+use crate::generator::{ContextId, End, Generator, Span};
+
+/// Contexts that a worker continues at once: enough for products to be fast, few enough for their
+/// results to stay in the cache.
+const CHUNK: usize = 96;
+
+/// A network that continues contexts greedily.
+///
+/// What it remembers of a context is kept while the context waits for an answer, so that going on
+/// costs the answer's tokens only. Under memory pressure it forgets those that have waited longest and
+/// reads them again when they go on; that changes no bit of what is said.
+pub struct Native {
+    decoder: Box<dyn Decoder>,
+    vocabulary: Vocabulary,
+    /// The most bytes for memories.
+    memory_limit: usize,
+    /// Being continued.
+    active: Vec<Held>,
+    /// To be continued as soon as there is room.
+    ready: VecDeque<Held>,
+    /// Waiting for an answer, and when they began to.
+    waiting: HashMap<ContextId, (u64, Held), FixedState>,
+    /// Those of `waiting` that have a memory, oldest first. Some are not there any more.
+    oldest: VecDeque<(u64, ContextId)>,
+    /// Bytes of the memories of `waiting`.
+    waiting_bytes: usize,
+    clock: u64,
+    workers: Vec<Worker>,
+}
+
+/// An open context.
+struct Held {
+    id: ContextId,
+    /// All its tokens.
+    ids: Vec<u8>,
+    /// What the network remembers of the first of them.
+    memory: Memory,
+    /// Where the span begins.
+    span: usize,
+    /// How many tokens the span may have.
+    most: usize,
+    margin: f32,
+    /// The token that has ended the span, or why there is none.
+    end: Option<Result<u8, End>>,
+}
+
+/// What a worker uses again for every chunk.
+#[derive(Default)]
+struct Worker {
+    batch: Packed,
+    memories: Vec<Memory>,
+    work: Workspace,
+    logits: Vec<f32>,
+}
+
+impl Native {
+    /// A network for contexts of the tokens in the vocabulary; memories take up to `memory_limit`
+    /// bytes, or what a single context needs where that is more.
+    pub fn new(decoder: Box<dyn Decoder>, vocabulary: Vocabulary, memory_limit: usize) -> Native {
+        Native {
+            decoder,
+            vocabulary,
+            memory_limit,
+            active: Vec::new(),
+            ready: VecDeque::new(),
+            waiting: HashMap::default(),
+            oldest: VecDeque::new(),
+            waiting_bytes: 0,
+            clock: 0,
+            workers: Vec::new(),
+        }
+    }
+
+    /// Takes contexts in while there is room, and forgets what there is no room for.
+    fn make_room(&mut self) {
+        let mut bytes: usize = self.active.iter().map(|held| held.memory.bytes()).sum();
+        while bytes > self.memory_limit && self.active.len() > 1 {
+            if let Some(mut held) = self.active.pop() {
+                bytes -= held.memory.bytes();
+                held.memory = Memory::default();
+                self.ready.push_front(held);
+            }
+        }
+        while let Some(held) = self.ready.front() {
+            // A context that goes on is about as large as those that do already.
+            let guess = held.memory.bytes().max(bytes / self.active.len().max(1));
+            if !self.active.is_empty() && bytes + guess > self.memory_limit {
+                break;
+            }
+            bytes += guess;
+            self.active.extend(self.ready.pop_front());
+        }
+        while bytes + self.waiting_bytes > self.memory_limit {
+            let Some((since, id)) = self.oldest.pop_front() else { break };
+            if let Some((at, held)) = self.waiting.get_mut(&id)
+                && *at == since
+            {
+                self.waiting_bytes -= held.memory.bytes();
+                held.memory = Memory::default();
+                self.waiting_bytes += held.memory.bytes();
+            }
+        }
+    }
+
+    /// Has every active context say its next token.
+    fn advance(&mut self) {
+        let Native { decoder, active, workers, vocabulary, .. } = self;
+        let threads = rayon::current_num_threads();
+        let chunk = active.len().div_ceil(threads).clamp(1, CHUNK);
+        let chunks = active.len().div_ceil(chunk);
+        workers.resize_with(chunks.max(workers.len()), Worker::default);
+        let (decoder, size) = (decoder.as_ref(), vocabulary.len());
+        if chunks == 1 {
+            workers[0].advance(decoder, active, size);
+        } else {
+            let work = active.par_chunks_mut(chunk).zip(workers.par_iter_mut());
+            work.for_each(|(held, worker)| worker.advance(decoder, held, size));
+        }
+    }
+
+    fn encode(&self, tokens: &[Token], ids: &mut Vec<u8>) {
+        // Unknown tokens are refused before: see `Generator::unknown`.
+        ids.extend(tokens.iter().filter_map(|&token| self.vocabulary.id(token)).map(|id| id as u8));
+    }
+}
+
+impl Worker {
+    fn advance(&mut self, decoder: &dyn Decoder, held: &mut [Held], vocabulary: usize) {
+        let Worker { batch, memories, work, logits } = self;
+        batch.clear();
+        memories.clear();
+        for held in held.iter_mut() {
+            batch.push_asking_last(&held.ids[held.memory.tokens()..]);
+            memories.push(std::mem::take(&mut held.memory));
+        }
+        decoder.read(batch, memories, work, logits);
+        let rows = logits.chunks_exact(vocabulary).zip(memories.drain(..));
+        for (held, (row, memory)) in held.iter_mut().zip(rows) {
+            held.memory = memory;
+            held.hear(row);
+        }
+    }
+}
+
+impl Held {
+    /// Takes the likeliest token as the next.
+    fn hear(&mut self, logits: &[f32]) {
+        if !logits.iter().all(|logit| logit.is_finite()) {
+            let why = "the network computes numbers that are not finite".to_owned();
+            self.end = Some(Err(End::Failed(why)));
+            return;
+        }
+        let said = likeliest(logits);
+        let best = logits[usize::from(said)];
+        let others = logits.iter().enumerate().filter(|&(id, _)| id != usize::from(said));
+        let second = others.fold(f32::NEG_INFINITY, |second, (_, &logit)| second.max(logit));
+        self.margin = self.margin.min(best - second);
+        self.end = Some(Ok(said));
+    }
+}
+
+impl Generator for Native {
+    fn limit(&self) -> usize {
+        self.decoder.network().limit()
+    }
+
+    fn unknown(&self, tokens: &[Token]) -> Option<Token> {
+        tokens.iter().copied().find(|&token| self.vocabulary.id(token).is_none())
+    }
+
+    fn submit(&mut self, id: ContextId, append: &[Token], most: usize) {
+        let mut held = match self.waiting.remove(&id) {
+            Some((_, held)) => {
+                self.waiting_bytes -= held.memory.bytes();
+                held
+            }
+            None => Held {
+                id,
+                ids: Vec::new(),
+                memory: Memory::default(),
+                span: 0,
+                most,
+                margin: f32::INFINITY,
+                end: None,
+            },
+        };
+        self.encode(append, &mut held.ids);
+        held.span = held.ids.len();
+        held.most = most;
+        held.margin = f32::INFINITY;
+        self.ready.push_back(held);
+    }
+
+    fn poll(&mut self, ended: &mut Vec<Span>) {
+        self.make_room();
+        if self.active.is_empty() {
+            return;
+        }
+        self.advance();
+        let tokens = self.vocabulary.tokens();
+        for place in (0..self.active.len()).rev() {
+            let held = &mut self.active[place];
+            let end = match held.end.take() {
+                None => continue,
+                Some(Err(end)) => (None, end),
+                Some(Ok(id)) => {
+                    let token = tokens[usize::from(id)];
+                    if token == Token::THINK || token == Token::STOP {
+                        (Some(token), End::Whole)
+                    } else {
+                        held.ids.push(id);
+                        if held.ids.len() - held.span < held.most {
+                            continue;
+                        }
+                        (None, End::Full)
+                    }
+                }
+            };
+            let held = self.active.swap_remove(place);
+            let said = held.ids[held.span..].iter().map(|&id| tokens[usize::from(id)]);
+            let tokens = said.chain(end.0).collect();
+            ended.push(Span { id: held.id, tokens, margin: held.margin, end: end.1 });
+            self.clock += 1;
+            self.waiting_bytes += held.memory.bytes();
+            self.oldest.push_back((self.clock, held.id));
+            self.waiting.insert(held.id, (self.clock, held));
+        }
+        // Those that went on long ago are not looked for any more.
+        if self.oldest.len() > 2 * self.waiting.len() + 64 {
+            let waiting = &self.waiting;
+            self.oldest.retain(|(since, id)| waiting.get(id).is_some_and(|(at, _)| at == since));
+        }
+    }
+
+    fn release(&mut self, id: ContextId) {
+        if let Some((_, held)) = self.waiting.remove(&id) {
+            self.waiting_bytes -= held.memory.bytes();
+        } else {
+            self.active.retain(|held| held.id != id);
+            self.ready.retain(|held| held.id != id);
+        }
+    }
+}
