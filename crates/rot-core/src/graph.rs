@@ -120,6 +120,12 @@ impl ThoughtGraph {
         &self.solved
     }
 
+    /// The context of a question, if it is one of these.
+    pub fn find(&self, question: &[Token]) -> Option<ContextId> {
+        let same = |&id: &ContextId| self.question(id) == question;
+        self.index.find(unfold::hash(question), same).copied()
+    }
+
     /// The question, from `<GO>` to `=`.
     pub fn question(&self, id: ContextId) -> &[Token] {
         self.nodes[id.index()].question.of(&self.tokens)

@@ -23,6 +23,7 @@
 
 mod failure;
 mod forced;
+mod free_run;
 mod interval;
 mod test_set;
 #[cfg(test)]
@@ -32,6 +33,7 @@ use rot_core::{Context, ContextId, Paradigm, SizeError, ThoughtGraph, Token, UBi
 
 pub use self::failure::Failure;
 use self::forced::Forced;
+pub use self::free_run::{FreeRun, RunOptions, WrongRun, free_run};
 pub use self::interval::wilson;
 pub use self::test_set::{Questions, TestSet, test_seed};
 use crate::Model;
@@ -43,6 +45,8 @@ pub struct Evaluation {
     pub problems: usize,
     /// How many were right, with everything below them.
     pub right_problems: usize,
+    /// Which ones, in the order of the test set.
+    pub right: Vec<bool>,
     /// How many different contexts were read.
     pub contexts: usize,
     /// How many were right.
@@ -158,9 +162,11 @@ pub fn evaluate(
         Paradigm::Rot => deep_right(&test.graph, &right),
         Paradigm::Cot | Paradigm::Wt => right.clone(),
     };
+    let of_problems: Vec<bool> = test.problems.iter().map(|id| deep[id.index()]).collect();
     Ok(Evaluation {
         problems: test.problems.len(),
-        right_problems: test.problems.iter().filter(|id| deep[id.index()]).count(),
+        right_problems: of_problems.iter().filter(|&&right| right).count(),
+        right: of_problems,
         contexts: forced.ids.len(),
         right_contexts: forced.ids.len() - tally.wrong.len(),
         supervised: tally.score.supervised,

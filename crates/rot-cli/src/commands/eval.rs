@@ -104,6 +104,7 @@ mod tests {
         Evaluation {
             problems: 30_000,
             right_problems: 29_991,
+            right: Vec::new(),
             contexts: 1_234_567,
             right_contexts: 1_234_564,
             supervised: 9_000_000,

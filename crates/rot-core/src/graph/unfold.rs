@@ -204,7 +204,7 @@ enum Visit {
     New(ContextId),
 }
 
-fn hash(question: &[Token]) -> u64 {
+pub(super) fn hash(question: &[Token]) -> u64 {
     // A fixed seed: the index lives in memory only, and nothing depends on its order.
     FixedState::with_seed(0).hash_one(bytemuck::cast_slice::<Token, u8>(question))
 }
