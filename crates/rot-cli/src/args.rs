@@ -265,12 +265,15 @@ impl ThreadArgs {
     }
 }
 
-/// Evaluate a model, teacher-forced: every context is read once.
+/// Evaluate a model: every context of the test problems is read once, teacher-forced.
 ///
 /// A problem is right if all contexts below it are. The test problems are different from one another
 /// and come from other random streams than those for training.
 #[derive(Parser)]
-#[command(after_help = "Example:\n  rot eval runs/mul-8 --problem mul --size 8 --count 30000")]
+#[command(after_help = "\
+Examples:
+  rot eval runs/mul-8 --problem mul --size 8 --count 30000
+  rot eval runs/mul-8 --problem mul --size 8 --count 1000 --free-run")]
 pub(crate) struct EvalArgs {
     /// A weights file, or a run folder for its best checkpoint.
     pub(crate) model: PathBuf,
@@ -295,6 +298,15 @@ pub(crate) struct EvalArgs {
     /// Show at most this many wrong contexts.
     #[arg(long, value_name = "K", default_value_t = 10, value_parser = clap::value_parser!(u32).range(..=10_000))]
     pub(crate) failures: u32,
+    /// Let the model solve the problems on its own as well, and compare.
+    #[arg(long)]
+    pub(crate) free_run: bool,
+    /// In the free run, solve a question each time it is asked.
+    #[arg(long, requires = "free_run")]
+    pub(crate) no_memo: bool,
+    /// In the free run, solve so many problems at the same time.
+    #[arg(long, value_name = "K", default_value_t = 1000, requires = "free_run", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) at_once: u32,
     #[command(flatten)]
     pub(crate) threads: ThreadArgs,
     /// Print one JSON object.

@@ -112,6 +112,7 @@ pub(super) struct Chase {
 
 /// A question that was put to the solver.
 pub(super) struct Root {
+    pub(super) question: Tokens,
     pub(super) since: Instant,
     pub(super) waits: ContextId,
     pub(super) stats: Stats,
@@ -152,8 +153,10 @@ impl<'a, G: Generator> Solver<'a, G> {
         // Until it waits for something.
         let nowhere = ContextId(u64::MAX);
         let stats = Stats::default();
-        self.roots.insert(root, Root { since: Instant::now(), waits: nowhere, stats });
-        self.put(question.into(), Waiter::Root(root));
+        let (question, since): (Tokens, _) = (question.into(), Instant::now());
+        let asked = Root { question: Arc::clone(&question), since, waits: nowhere, stats };
+        self.roots.insert(root, asked);
+        self.put(question, Waiter::Root(root));
         Ok(root)
     }
 

@@ -196,7 +196,7 @@ fn cycles_are_reported_at_once() {
                 solve(&[question], &Limits::default(), with_memo, |c| say(c).into()).remove(0);
             let failure = outcome.answer.unwrap_err();
             assert_eq!(failure.cause, Cause::Cycle, "{question}");
-            assert_eq!(Text(&failure.path[0]).to_string().is_empty(), false);
+            assert_eq!(Text(&failure.path[0]).to_string(), question);
             assert!(outcome.stats.contexts <= 6, "{question}: {}", outcome.stats.contexts);
         }
         let together = solve(&questions, &Limits::default(), with_memo, |c| say(c).into());

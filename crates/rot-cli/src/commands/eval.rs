@@ -1,5 +1,6 @@
 //! `rot eval`
 
+mod free_run;
 mod record;
 mod report;
 
@@ -7,10 +8,11 @@ use std::io::Write;
 use std::time::Instant;
 
 use anyhow::{Result, anyhow};
-use rot_core::{DEFAULT_MEMORY_LIMIT, UnfoldError};
+use rot_core::{DEFAULT_MEMORY_LIMIT, Paradigm, UnfoldError};
 use rot_train::Model;
 use rot_train::eval::{EvalError, Questions, TestSet, evaluate};
 
+use self::free_run::Run;
 use self::record::Record;
 use self::report::report;
 use crate::WrongUsage;
@@ -20,6 +22,10 @@ use crate::progress::Meter;
 
 pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     args.threads.apply()?;
+    if args.free_run && args.paradigm != Paradigm::Rot {
+        let text = "--free-run is for the paradigm rot: there is no recursion in the others";
+        return Err(WrongUsage(text.to_owned()).into());
+    }
     let model = Model::open(&args.model)?;
     let test = draw(args)?;
     let start = Instant::now();
@@ -30,9 +36,13 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     .map_err(as_failure)?;
     drop(meter);
     let seconds = start.elapsed().as_secs_f64();
+    let run = match args.free_run {
+        true => Some(Run::new(args, &model, &test, &evaluation)?),
+        false => None,
+    };
     let mut out = Output::new();
     if args.json {
-        serde_json::to_writer(&mut out, &Record::new(args, &evaluation, seconds))?;
+        serde_json::to_writer(&mut out, &Record::new(args, &evaluation, seconds, run.as_ref()))?;
         writeln!(out)?;
     } else {
         let header = format!(
@@ -45,9 +55,15 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
         );
         out.write_all(header.as_bytes())?;
         out.write_all(report(&evaluation, seconds)?.as_bytes())?;
+        if let Some(run) = &run {
+            out.write_all(run.report()?.as_bytes())?;
+        }
     }
     out.flush()?;
-    Ok(())
+    match run {
+        Some(run) => run.check(),
+        None => Ok(()),
+    }
 }
 
 fn draw(args: &EvalArgs) -> Result<TestSet> {
@@ -163,7 +179,7 @@ mod tests {
         else {
             panic!("not rot eval")
         };
-        let record = serde_json::to_value(Record::new(&args, &evaluation(), 2.0)).unwrap();
+        let record = serde_json::to_value(Record::new(&args, &evaluation(), 2.0, None)).unwrap();
         assert_eq!(record["problem"], "mul");
         assert_eq!((&record["size"], &record["seed"]), (&8.into(), &4.into()));
         assert_eq!(record["paradigm"], "rot");

@@ -65,7 +65,8 @@ impl<G: Generator> Solver<'_, G> {
         let failures: Vec<(RootId, Failure)> = roots
             .into_iter()
             .map(|root| {
-                let path = self.path(root).chain(rest.iter().cloned()).collect();
+                let mut path = self.path(root);
+                path.extend(rest.iter().cloned());
                 (root, Failure { cause: cause.clone(), path })
             })
             .collect();
@@ -93,7 +94,7 @@ impl<G: Generator> Solver<'_, G> {
 
     /// A root gives up. What others wait for as well goes on for them.
     pub(super) fn fail_root(&mut self, root: RootId, cause: Cause) {
-        let path = self.path(root).collect();
+        let path = self.path(root);
         let mut waiter = Waiter::Root(root);
         let mut next = self.roots.get(&root).map(|root| root.waits);
         while let Some(id) = next {
@@ -154,12 +155,19 @@ impl<G: Generator> Solver<'_, G> {
         }
     }
 
-    /// The questions of the contexts that a root waits for, from the first to the last.
-    fn path(&self, root: RootId) -> impl Iterator<Item = Tokens> {
-        let first = self.roots.get(&root).map(|root| root.waits);
-        let frame = |id: Option<ContextId>| id.and_then(|id| self.contexts.get(&id));
-        std::iter::successors(frame(first), move |above| frame(above.waits))
-            .map(|frame| Arc::clone(&frame.question))
+    /// The question of a root, and those of the contexts that it waits for, from the first to the last.
+    fn path(&self, root: RootId) -> Vec<Tokens> {
+        let Some(root) = self.roots.get(&root) else { return Vec::new() };
+        let mut path = vec![Arc::clone(&root.question)];
+        let mut next = self.contexts.get(&root.waits);
+        while let Some(frame) = next {
+            // The first context has the question of the root, unless a tail call has replaced it.
+            if path.len() > 1 || frame.question != root.question {
+                path.push(Arc::clone(&frame.question));
+            }
+            next = frame.waits.and_then(|id| self.contexts.get(&id));
+        }
+        path
     }
 
     /// The questions from one that is known to have no answer to the one that is the reason.

@@ -4,6 +4,7 @@ use rot_core::Text;
 use rot_train::eval::Evaluation;
 use serde::Serialize;
 
+use super::free_run::Run;
 use crate::args::EvalArgs;
 
 /// One JSON object.
@@ -29,6 +30,50 @@ pub(super) struct Record {
     classes: Vec<ClassRecord>,
     failures: FailureCounts,
     wrong: Vec<WrongRecord>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    free_run: Option<RunRecord>,
+}
+
+/// What a model did on its own.
+#[derive(Serialize)]
+struct RunRecord {
+    memo: bool,
+    at_once: u32,
+    exact_problems: usize,
+    exact_accuracy: f64,
+    right_answers: usize,
+    answer_accuracy: f64,
+    without_answer: usize,
+    disagreements: usize,
+    contexts: u64,
+    generated_tokens: u64,
+    memo_hits: u64,
+    deepest: usize,
+    longest_context: usize,
+    seconds: f64,
+}
+
+impl RunRecord {
+    fn new(args: &EvalArgs, run: &Run) -> RunRecord {
+        let stats = &run.run.stats;
+        let problems = run.run.exact.len().max(1) as f64;
+        RunRecord {
+            memo: !args.no_memo,
+            at_once: args.at_once,
+            exact_problems: run.exact(),
+            exact_accuracy: run.exact() as f64 / problems,
+            right_answers: run.answered(),
+            answer_accuracy: run.answered() as f64 / problems,
+            without_answer: run.run.failed,
+            disagreements: run.disagreements.len(),
+            contexts: stats.contexts,
+            generated_tokens: stats.generated,
+            memo_hits: stats.memo_hits,
+            deepest: stats.deepest,
+            longest_context: stats.longest,
+            seconds: run.seconds,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -59,7 +104,12 @@ struct WrongRecord {
 }
 
 impl Record {
-    pub(super) fn new(args: &EvalArgs, evaluation: &Evaluation, seconds: f64) -> Record {
+    pub(super) fn new(
+        args: &EvalArgs,
+        evaluation: &Evaluation,
+        seconds: f64,
+        run: Option<&Run>,
+    ) -> Record {
         let [repeat_count, digit_count, other] = evaluation.failures;
         let classes = evaluation.classes.iter().map(|score| ClassRecord {
             class: score.class,
@@ -97,6 +147,7 @@ impl Record {
             classes: classes.collect(),
             failures: FailureCounts { repeat_count, digit_count, other },
             wrong: wrong.collect(),
+            free_run: run.map(|run| RunRecord::new(args, run)),
         }
     }
 }
