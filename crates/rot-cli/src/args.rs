@@ -1,11 +1,13 @@
 //! What the command line can say.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 use rot_core::{DEFAULT_MEMORY_LIMIT, Paradigm, Problem, Sampling};
 use rot_problems::{PROBLEMS, Question, read};
+use rot_solve::Limits;
 
 use crate::WrongUsage;
 
@@ -20,6 +22,7 @@ pub(crate) struct Args {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Solve(SolveArgs),
+    Replay(ReplayArgs),
     Contexts(ContextsArgs),
     Sample(SampleArgs),
     Stats(StatsArgs),
@@ -52,20 +55,95 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.";
 
 /// Solve a question by recursion, and show how.
 ///
-/// The model is the ground-truth oracle: the procedures of the paper, not a trained network.
+/// Without --model the ground truth answers: the procedures of the paper, not a trained network. With -
+/// for the question, questions are read from standard input, one a line, and answered in order.
 #[derive(Parser)]
-#[command(
-    after_help = "Examples:\n  rot solve '1234*5678' --tree\n  rot solve lcs 1234 2468 --json"
-)]
+#[command(after_help = "\
+Examples:
+  rot solve '1234*5678' --tree
+  rot solve lcs 1234 2468 --json
+  rot solve '27*65' --model runs/mul-4 --steps
+  rot sample mul --size 4 --count 1000 | rot solve - --model runs/mul-4")]
 pub(crate) struct SolveArgs {
     #[command(flatten)]
     pub(crate) question: QuestionArgs,
     /// Draw who asks whom.
     #[arg(long)]
     pub(crate) tree: bool,
-    /// Print one JSON object.
+    /// Print one JSON object for each question.
     #[arg(long, conflicts_with = "tree")]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+/// How a model solves questions.
+#[derive(clap::Args)]
+pub(crate) struct RunArgs {
+    /// The model that answers: a weights file, or a run folder for its best checkpoint.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) model: Option<PathBuf>,
+    /// Show every context as it grows.
+    #[arg(long, requires = "model", conflicts_with_all = ["tree", "json"])]
+    pub(crate) steps: bool,
+    /// Write what happens to a file of JSON lines, for rot replay.
+    #[arg(long, value_name = "FILE", requires = "model")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Solve a question each time it is asked.
+    #[arg(long, requires = "model")]
+    pub(crate) no_memo: bool,
+    /// Tokens that a context may have; the model's own limit holds as well.
+    #[arg(long, value_name = "N", requires = "model", help_heading = "Limits of a question")]
+    pub(crate) max_context: Option<usize>,
+    /// Contexts that may wait for each other, one below the other.
+    #[arg(long, value_name = "N", requires = "model", help_heading = "Limits of a question")]
+    pub(crate) max_depth: Option<usize>,
+    /// Contexts that may be opened.
+    #[arg(long, value_name = "N", requires = "model", help_heading = "Limits of a question")]
+    pub(crate) max_contexts: Option<u64>,
+    /// Tokens that may be generated.
+    #[arg(long, value_name = "N", requires = "model", help_heading = "Limits of a question")]
+    pub(crate) max_tokens: Option<u64>,
+    /// Seconds that it may take.
+    #[arg(long, value_name = "S", requires = "model", value_parser = time, help_heading = "Limits of a question")]
+    pub(crate) max_seconds: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) threads: ThreadArgs,
+}
+
+impl RunArgs {
+    /// The limits, the usual ones where none are given.
+    pub(crate) fn limits(&self) -> Limits {
+        let usual = Limits::default();
+        Limits {
+            context: self.max_context.unwrap_or(usual.context),
+            depth: self.max_depth.unwrap_or(usual.depth),
+            contexts: self.max_contexts.unwrap_or(usual.contexts),
+            tokens: self.max_tokens.unwrap_or(usual.tokens),
+            time: self.max_seconds.unwrap_or(usual.time),
+        }
+    }
+}
+
+/// Reads a number of seconds, zero or more.
+fn time(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+/// Draw what rot solve --trace has written.
+#[derive(Parser)]
+#[command(after_help = "\
+Examples:
+  rot solve '27*65' --model runs/mul-4 --trace trace.jsonl
+  rot replay trace.jsonl
+  rot replay trace.jsonl --steps")]
+pub(crate) struct ReplayArgs {
+    /// The trace, or - for standard input.
+    pub(crate) file: PathBuf,
+    /// Show every context as it grows, instead of the tree.
+    #[arg(long)]
+    pub(crate) steps: bool,
 }
 
 /// Print the contexts of a question: what a model is trained on.

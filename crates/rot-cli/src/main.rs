@@ -5,6 +5,7 @@
 
 mod args;
 mod commands;
+mod drawing;
 mod figure;
 mod output;
 mod progress;
@@ -21,6 +22,7 @@ use crate::args::{Args, Command};
 fn main() -> ExitCode {
     let result = match Args::parse().command {
         Command::Solve(args) => commands::solve::run(&args),
+        Command::Replay(args) => commands::replay::run(&args),
         Command::Contexts(args) => commands::contexts::run(&args),
         Command::Sample(args) => commands::sample::run(&args),
         Command::Stats(args) => commands::stats::run(&args),

@@ -23,6 +23,7 @@ mod machine;
 mod memo;
 mod native;
 mod oracle;
+mod record;
 mod trace;
 
 pub use failure::{Cause, Failure, Rule};
@@ -32,4 +33,5 @@ pub use machine::{Outcome, Solver, Stats, UnknownToken};
 pub use memo::{Memo, Tokens};
 pub use native::Native;
 pub use oracle::Oracle;
+pub use record::{Asked, Line, LineError, Recorded, Recursion, TRACE_VERSION};
 pub use trace::{Asker, Event, RootId};

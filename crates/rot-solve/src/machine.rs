@@ -472,9 +472,10 @@ impl<'a, G: Generator> Solver<'a, G> {
     fn recall(&mut self, question: &Tokens, by: Waiter, tail: bool) -> Option<Known> {
         let known = self.memo.as_ref()?.get(question)?.clone();
         let number = |id: &ContextId| self.contexts.get(id).map(|frame| frame.number);
-        let waits_for = match &known {
-            Known::Open(other) => number(other),
-            _ => None,
+        let (waits_for, answer) = match &known {
+            Known::Open(other) => (number(other), None),
+            Known::Answer(answer) => (None, Some(answer)),
+            Known::Failed { .. } => (None, None),
         };
         let owner = match by {
             Waiter::Root(root) => Some(root),
@@ -484,7 +485,7 @@ impl<'a, G: Generator> Solver<'a, G> {
             root.stats.memo_hits += 1;
         }
         let by = self.asker(by);
-        (self.observer)(&Event::Recall { question, by, tail, waits_for });
+        (self.observer)(&Event::Recall { question, by, tail, waits_for, answer });
         Some(known)
     }
 

@@ -45,6 +45,8 @@ pub enum Event<'a> {
         tail: bool,
         /// The context that is solving it, if the answer is not there yet.
         waits_for: Option<u64>,
+        /// The answer, if it is.
+        answer: Option<&'a Arc<[Token]>>,
     },
     /// A context said something, up to THINK or STOP.
     Say {

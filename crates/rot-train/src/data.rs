@@ -13,6 +13,7 @@ use rot_nn::Packed;
 
 use crate::encode::encode;
 use crate::recipe::{ProblemSize, Recipe, RecipeError};
+use crate::shapes::Shapes;
 
 /// Tokens that a chunk should have: enough for matrix products to be fast, few enough for the cache.
 const CHUNK_TOKENS: usize = 768;
@@ -20,6 +21,9 @@ const CHUNK_TOKENS: usize = 768;
 const CHUNKS: usize = 8;
 /// The most chunks, as each has a gradient of its own; long batches have larger ones.
 const MOST_CHUNKS: usize = 64;
+
+/// Contexts whose shapes are counted before the first batch.
+const COUNTED: usize = 400_000;
 
 /// Why there is no batch.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +70,7 @@ pub struct Source {
     vocabulary: Vocabulary,
     contexts_per_problem: usize,
     balance: f64,
+    shapes: Shapes,
     batch: usize,
     limit: usize,
 }
@@ -82,8 +87,8 @@ struct Kind {
 struct Scratch {
     graph: ThoughtGraph,
     question: Vec<Token>,
-    /// Kind, length and context, in this order.
-    kinds: Vec<(&'static str, usize, ContextId)>,
+    /// For each context of the problem, the weights up to and including its own.
+    weights: Vec<f64>,
 }
 
 impl Source {
@@ -97,7 +102,7 @@ impl Source {
             let uniform = Sampler::new(kind, size, Sampling::Uniform, recipe.seed)?;
             Ok(Kind { problem, sampler, uniform })
         };
-        Ok(Source {
+        let mut source = Source {
             problems: data.problems.iter().map(kind).collect::<Result<_, RecipeError>>()?,
             uniform: data.uniform,
             paradigm: data.paradigm,
@@ -107,9 +112,33 @@ impl Source {
                 Paradigm::Cot | Paradigm::Wt => 1,
             },
             balance: data.balance,
+            shapes: Shapes::default(),
             batch: recipe.training.batch,
             limit,
-        })
+        };
+        if source.is_balanced() {
+            source.count_shapes();
+        }
+        Ok(source)
+    }
+
+    fn is_balanced(&self) -> bool {
+        self.paradigm == Paradigm::Rot && self.balance > 0.0
+    }
+
+    /// Counts the shapes in as many problems as have [`COUNTED`] contexts.
+    fn count_shapes(&mut self) {
+        let (mut shapes, mut scratch) = (Shapes::default(), Scratch::default());
+        let mut counted = 0;
+        for index in 0..COUNTED {
+            // What cannot be unfolded is reported when it is drawn.
+            if counted >= COUNTED || self.unfold(index as u64, &mut scratch).is_err() {
+                break;
+            }
+            shapes.count(&scratch.graph);
+            counted += scratch.graph.len();
+        }
+        self.shapes = shapes;
     }
 
     /// The tokens of all its problems.
@@ -129,25 +158,35 @@ impl Source {
         Ok(chunks(&drawn))
     }
 
-    /// The contexts of the problem at an index.
-    fn draw(&self, index: u64, scratch: &mut Scratch) -> Result<Packed, DataError> {
+    /// Unfolds the problem at an index: its kind, its context, and what else is random about it.
+    fn unfold(
+        &self,
+        index: u64,
+        scratch: &mut Scratch,
+    ) -> Result<(ProblemSize, ContextId, SampleRng), DataError> {
         let of = self.problems.len() as u64;
         let Kind { problem, sampler, uniform } = &self.problems[(index % of) as usize];
         let index = index / of;
         // As many of the first n problems as the share says, for every n.
         let until = |index: u64| (index as f64 * self.uniform).floor();
         let sampler = if until(index + 1) > until(index) { uniform } else { sampler };
-        let mut rng = sampler.write_question(index, &mut scratch.question);
+        let rng = sampler.write_question(index, &mut scratch.question);
         scratch.graph.clear();
         let root = scratch
             .graph
             .unfold(problem.problem, &scratch.question)
             .map_err(|error| DataError::Unfold { problem: *problem, error })?;
+        Ok((*problem, root, rng))
+    }
+
+    /// The contexts of the problem at an index.
+    fn draw(&self, index: u64, scratch: &mut Scratch) -> Result<Packed, DataError> {
+        let (problem, root, mut rng) = self.unfold(index, scratch)?;
         let mut batch = Packed::default();
         let (mut context, mut ids, mut targets) = (Context::default(), Vec::new(), Vec::new());
-        let balanced = self.paradigm == Paradigm::Rot && self.balance > 0.0;
+        let balanced = self.is_balanced();
         if balanced {
-            scratch.list_kinds();
+            scratch.weigh(&self.shapes);
         }
         for _ in 0..self.contexts_per_problem {
             context.clear();
@@ -156,13 +195,13 @@ impl Source {
                 Paradigm::Cot => {
                     if !scratch.graph.write_cot(root, self.limit, &mut context) {
                         let mut counter = CostCounter::new(&scratch.graph)
-                            .map_err(|error| DataError::Unfold { problem: *problem, error })?;
-                        return Err(self.too_long(*problem, counter.costs(root).cot_context));
+                            .map_err(|error| DataError::Unfold { problem, error })?;
+                        return Err(self.too_long(problem, counter.costs(root).cot_context));
                     }
                 }
                 Paradigm::Rot => {
                     let id = if balanced && unit(&mut rng) < self.balance {
-                        scratch.draw_by_kind(&mut rng)
+                        scratch.draw_by_shape(&mut rng).unwrap_or(root)
                     } else {
                         scratch.graph.context(below(&mut rng, scratch.graph.len())).unwrap_or(root)
                     };
@@ -170,10 +209,10 @@ impl Source {
                 }
             }
             if context.len() > self.limit {
-                return Err(self.too_long(*problem, UBig::from(context.len())));
+                return Err(self.too_long(problem, UBig::from(context.len())));
             }
             encode(&context, &self.vocabulary, &mut ids, &mut targets)
-                .map_err(|token| DataError::Token { problem: *problem, token })?;
+                .map_err(|token| DataError::Token { problem, token })?;
             batch.push(&ids, &targets);
         }
         Ok(batch)
@@ -185,27 +224,21 @@ impl Source {
 }
 
 impl Scratch {
-    fn list_kinds(&mut self) {
-        self.kinds.clear();
-        let graph = &self.graph;
-        let kind = |id: ContextId| (graph.class(id), graph.rot_lengths(id).context, id);
-        self.kinds.extend(graph.contexts().map(kind));
-        self.kinds.sort_unstable();
+    /// Weighs the contexts of the problem: the rarer the shape, the more.
+    fn weigh(&mut self, shapes: &Shapes) {
+        self.weights.clear();
+        let mut total = 0.0;
+        for id in self.graph.contexts() {
+            total += shapes.weight(&self.graph, id);
+            self.weights.push(total);
+        }
     }
 
-    /// Draws a kind, then a length, then a context, each evenly.
-    fn draw_by_kind(&self, rng: &mut SampleRng) -> ContextId {
-        let kind = one_group(&self.kinds, |a, b| a.0 == b.0, rng);
-        let length = one_group(kind, |a, b| a.1 == b.1, rng);
-        length[below(rng, length.len())].2
+    /// Draws a context by its weight.
+    fn draw_by_shape(&self, rng: &mut SampleRng) -> Option<ContextId> {
+        let drawn = unit(rng) * self.weights.last()?;
+        self.graph.context(self.weights.partition_point(|&upto| upto <= drawn))
     }
-}
-
-/// One of the groups of equals that follow one another.
-fn one_group<'a, T>(all: &'a [T], same: impl Fn(&T, &T) -> bool, rng: &mut SampleRng) -> &'a [T] {
-    let groups = all.chunk_by(&same);
-    let chosen = below(rng, groups.clone().count());
-    groups.into_iter().nth(chosen).unwrap_or(all)
 }
 
 /// A number below `count`, which is small: every one as likely to within 2^-32.
@@ -314,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn balance_draws_kinds_evenly() {
+    fn balance_draws_what_is_rare() {
         let plain = kinds("");
         let balanced = kinds("data.balance = 1.0");
         // Divisions are the rarest of what a division asks.

@@ -7,6 +7,7 @@ mod model;
 mod recipe;
 pub mod run;
 mod session;
+mod shapes;
 mod trainer;
 
 pub use data::{DataError, Source};

@@ -130,7 +130,7 @@ fn headline(
 
 fn show_tree(graph: &ThoughtGraph, root: ContextId, targets: bool, out: &mut Output) -> Result<()> {
     let mut context = Context::default();
-    tree::walk(graph, root, |line| {
+    tree::walk_graph(graph, root, |line| {
         let number = line.context.index() + 1;
         out.dimmed(line.branches)?;
         if line.repeated {

@@ -5,6 +5,7 @@ pub(crate) mod check;
 pub(crate) mod contexts;
 pub(crate) mod eval;
 pub(crate) mod parity;
+pub(crate) mod replay;
 pub(crate) mod sample;
 pub(crate) mod solve;
 pub(crate) mod stats;

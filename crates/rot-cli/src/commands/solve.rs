@@ -1,5 +1,7 @@
 //! `rot solve`
 
+mod model;
+
 use std::io::Write;
 
 use anyhow::Result;
@@ -7,11 +9,12 @@ use rot_core::{ContextId, Costs, Text, ThoughtGraph, Token};
 use serde::Serialize;
 
 use super::{costs, unfold};
+use crate::WrongUsage;
 use crate::args::SolveArgs;
 use crate::output::{Output, Role, counted, grouped};
 use crate::tree;
 
-/// Who answers. There is no trained model: the label says so wherever an answer is printed.
+/// Who answers without a model: the label says so wherever an answer is printed.
 const MODEL: &str = "ground-truth oracle";
 
 /// An answer for programs, under the names of `rot contexts --jsonl`. What has no bound is text.
@@ -30,6 +33,13 @@ struct Record {
 }
 
 pub(crate) fn run(args: &SolveArgs) -> Result<()> {
+    if let Some(path) = &args.run.model {
+        return model::run(args, path);
+    }
+    if args.question.is_input() {
+        let what = "questions from standard input are answered by a model: give one with --model";
+        return Err(WrongUsage(what.to_owned()).into());
+    }
     let question = args.question.read()?;
     let mut graph = ThoughtGraph::with_memory_limit(args.question.memory_limit());
     let root = unfold(&mut graph, &question)?;
@@ -64,7 +74,7 @@ pub(crate) fn run(args: &SolveArgs) -> Result<()> {
 }
 
 fn draw(graph: &ThoughtGraph, root: ContextId, out: &mut Output) -> Result<()> {
-    tree::walk(graph, root, |line| {
+    tree::walk_graph(graph, root, |line| {
         out.dimmed(line.branches)?;
         if line.tail {
             out.tokens(&[Token::TAIL], Role::Question)?;

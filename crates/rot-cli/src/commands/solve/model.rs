@@ -1,0 +1,346 @@
+//! `rot solve --model`: a network solves questions, one or many.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use rot_core::{CostCounter, Text, ThoughtGraph, UBig};
+use rot_problems::{Lines, Question, read};
+use rot_solve::{Event, Line, Memo, Native, Outcome, Recursion, RootId, Solver, TRACE_VERSION};
+use rot_train::Model;
+use serde::Serialize;
+
+use crate::AlreadyReported;
+use crate::args::SolveArgs;
+use crate::drawing::{Steps, answer_text, body, draw_tree};
+use crate::output::{Output, Role, counted, grouped, note};
+use crate::progress::Meter;
+
+/// Questions from standard input that are solved at the same time.
+const AT_ONCE: usize = 1000;
+/// Events that are kept to be drawn; a trace file has all of them.
+const DRAWN: usize = 1_000_000;
+/// Bytes for what Chain of Thought would have needed.
+const COT_MEMORY: usize = 1 << 28;
+
+/// An answer for programs. What has no bound is text.
+#[derive(Serialize)]
+struct Record<'a> {
+    model: String,
+    question: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    path: Vec<String>,
+    contexts: u64,
+    generated_tokens: u64,
+    memo_hits: u64,
+    deepest: usize,
+    longest_context: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cot_context: Option<String>,
+}
+
+/// What is done with events: they are kept to be drawn, and written to a file.
+struct Watcher {
+    kept: Option<Vec<Line>>,
+    file: Option<BufWriter<File>>,
+    error: Option<io::Error>,
+}
+
+impl Watcher {
+    fn new(args: &SolveArgs, model: &str) -> Result<Watcher> {
+        let file = match &args.run.trace {
+            Some(path) => {
+                let what = || format!("cannot write the trace '{}'", path.display());
+                Some(BufWriter::new(File::create(path).with_context(what)?))
+            }
+            None => None,
+        };
+        let kept = (args.tree || args.run.steps).then(Vec::new);
+        let mut watcher = Watcher { kept, file, error: None };
+        watcher.see(Line::Trace { version: TRACE_VERSION, model: model.to_owned() });
+        Ok(watcher)
+    }
+
+    fn see(&mut self, line: Line) {
+        if let Some(file) = &mut self.file {
+            let written = serde_json::to_writer(&mut *file, &line).map_err(io::Error::from);
+            if let Err(error) = written.and_then(|()| writeln!(file)) {
+                self.error.get_or_insert(error);
+                self.file = None;
+            }
+        }
+        if let Some(kept) = &mut self.kept
+            && kept.len() < DRAWN
+        {
+            kept.push(line);
+        }
+    }
+
+    /// Writes what is left, and says whether everything was.
+    fn finish(&mut self) -> Result<()> {
+        if let Some(file) = &mut self.file
+            && let Err(error) = file.flush()
+        {
+            self.error.get_or_insert(error);
+        }
+        match self.error.take() {
+            Some(error) => Err(error).context("cannot write the trace"),
+            None => Ok(()),
+        }
+    }
+}
+
+pub(super) fn run(args: &SolveArgs, path: &Path) -> Result<()> {
+    args.run.threads.apply()?;
+    let model = Model::open(path)?;
+    let name = path.display().to_string();
+    let memory = args.question.memory_limit();
+    let decoder = model.network.decoder(&model.params);
+    let native = Native::new(decoder, model.vocabulary.clone(), memory / 2);
+    let memo = (!args.run.no_memo).then(Memo::default);
+    let mut solver = Solver::new(native, args.run.limits(), memo, memory / 2);
+    let watcher = Rc::new(RefCell::new(Watcher::new(args, &name)?));
+    if args.run.trace.is_some() || args.tree || args.run.steps {
+        let watcher = Rc::clone(&watcher);
+        solver.observe(move |event: &Event<'_>| watcher.borrow_mut().see(event.into()));
+    }
+    let result = if args.question.is_input() {
+        many(args, &name, &mut solver)
+    } else {
+        one(args, &name, &mut solver, &watcher)
+    };
+    watcher.borrow_mut().finish()?;
+    result
+}
+
+/// Solves the question of the command line.
+fn one(
+    args: &SolveArgs,
+    name: &str,
+    solver: &mut Solver<'_, Native>,
+    watcher: &RefCell<Watcher>,
+) -> Result<()> {
+    let question = args.question.read()?;
+    let unknown = |unknown| anyhow!("{unknown}, which {} needs", Text(&question.tokens));
+    solver.ask(&question.tokens).map_err(unknown)?;
+    let outcome = solver.run().remove(0);
+    let mut out = Output::new();
+    if args.json {
+        write_record(name, &question, &outcome, &mut out)?;
+    } else {
+        let kept = watcher.borrow_mut().kept.take().unwrap_or_default();
+        if args.run.steps {
+            let mut steps = Steps::default();
+            kept.iter().try_for_each(|line| steps.add(line, &mut out))?;
+        }
+        if args.tree {
+            let mut recursion = Recursion::default();
+            kept.iter().try_for_each(|line| recursion.add(line))?;
+            draw_tree(&recursion, &mut out)?;
+        }
+        if kept.len() == DRAWN {
+            note(format_args!("only the first {} are drawn", counted(DRAWN, "event")));
+        }
+        if let (Ok(answer), false) = (&outcome.answer, args.tree) {
+            out.tokens(body(&question.tokens), Role::Question)?;
+            write!(out, " = ")?;
+            out.tokens(&answer[..answer.len() - 1], Role::Answer)?;
+            writeln!(out)?;
+        }
+        let stats = &outcome.stats;
+        let cot = cot(&question)
+            .map_or(String::new(), |tokens| format!("; CoT: one context of {}", grouped(tokens)));
+        out.dimmed(format_args!(
+            "{name}: {}, {} generated, {}, {} deep, longest context {}{cot}",
+            counted(stats.contexts, "context"),
+            counted(stats.generated, "token"),
+            counted(stats.memo_hits, "memo hit"),
+            grouped(stats.deepest),
+            grouped(stats.longest)
+        ))?;
+        writeln!(out)?;
+    }
+    out.flush()?;
+    match outcome.answer {
+        Ok(_) => Ok(()),
+        Err(_) if args.json => bail!(AlreadyReported),
+        Err(failure) => bail!("no answer: {failure}"),
+    }
+}
+
+/// A line of the input, on its way to its answer.
+enum Slot {
+    Waiting(Question),
+    Done(Result<(Question, Outcome), String>),
+}
+
+/// Solves questions from standard input, and answers in order.
+fn many(args: &SolveArgs, name: &str, solver: &mut Solver<'_, Native>) -> Result<()> {
+    let lines = read_lines();
+    let mut out = Output::new();
+    // What was read and not answered yet; the first of them is question `number`, counted from 0.
+    let mut slots: VecDeque<Slot> = VecDeque::new();
+    let mut places: HashMap<RootId, u64> = HashMap::new();
+    let (mut number, mut asked, mut ended, mut failed) = (0u64, 0u64, false, false);
+    let meter = Meter::new("solving", "questions");
+    loop {
+        while !ended && solver.pending() < AT_ONCE && slots.len() < 64 * AT_ONCE {
+            // Whoever feeds questions one by one may wait for the answer to each.
+            let line = if solver.pending() == 0 && slots.is_empty() {
+                lines.recv().map_err(|_| TryRecvError::Disconnected)
+            } else {
+                lines.try_recv()
+            };
+            match line {
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => ended = true,
+                Ok(line) => {
+                    let (slot, root) = slot(line, solver)?;
+                    places.extend(root.map(|root| (root, asked)));
+                    slots.push_back(slot);
+                    asked += 1;
+                }
+            }
+        }
+        for outcome in solver.step() {
+            let place = places.remove(&outcome.root).unwrap_or(0);
+            if let Some(slot) = slots.get_mut((place - number) as usize) {
+                let done = Slot::Done(Err(String::new()));
+                if let Slot::Waiting(question) = std::mem::replace(slot, done) {
+                    *slot = Slot::Done(Ok((question, outcome)));
+                }
+            }
+        }
+        while let Some(Slot::Done(_)) = slots.front()
+            && let Some(Slot::Done(done)) = slots.pop_front()
+        {
+            number += 1;
+            meter.add(1, asked);
+            failed |= !answer(args, name, number, &done, &mut out)?;
+        }
+        if slots.is_empty() {
+            out.flush()?;
+            if ended {
+                break;
+            }
+        }
+    }
+    drop(meter);
+    out.flush()?;
+    if failed {
+        bail!(AlreadyReported);
+    }
+    Ok(())
+}
+
+/// Puts a line to the solver.
+fn slot(
+    line: io::Result<Result<String, String>>,
+    solver: &mut Solver<'_, Native>,
+) -> Result<(Slot, Option<RootId>)> {
+    let line = line.context("cannot read standard input")?;
+    let question = line.and_then(|line| read(&line).map_err(|error| error.to_string()));
+    Ok(match question {
+        Err(error) => (Slot::Done(Err(error)), None),
+        Ok(question) => match solver.ask(&question.tokens) {
+            Ok(root) => (Slot::Waiting(question), Some(root)),
+            Err(error) => (Slot::Done(Err(error.to_string())), None),
+        },
+    })
+}
+
+/// Prints a line for a question; says whether it was answered.
+fn answer(
+    args: &SolveArgs,
+    name: &str,
+    number: u64,
+    done: &Result<(Question, Outcome), String>,
+    out: &mut Output,
+) -> Result<bool> {
+    let error = match done {
+        Ok((question, outcome)) if args.json => {
+            write_record(name, question, outcome, out)?;
+            return Ok(outcome.answer.is_ok());
+        }
+        Ok((_, Outcome { answer: Ok(answer), .. })) => {
+            writeln!(out, "{}", answer_text(answer))?;
+            return Ok(true);
+        }
+        Ok((_, Outcome { answer: Err(failure), .. })) => failure.to_string(),
+        Err(error) => error.clone(),
+    };
+    // A line for a line, so that answers stay with their questions.
+    if args.json {
+        serde_json::to_writer(&mut *out, &serde_json::json!({ "error": error }))?;
+        writeln!(out)?;
+    } else {
+        writeln!(out, "error: {error}")?;
+        note(format_args!("error: line {number}: {error}"));
+    }
+    Ok(false)
+}
+
+/// Reads lines while others are solved.
+fn read_lines() -> Receiver<io::Result<Result<String, String>>> {
+    let (sender, receiver) = sync_channel(AT_ONCE);
+    std::thread::spawn(move || {
+        let mut lines = Lines::new(io::stdin().lock());
+        loop {
+            let line = match lines.next_line() {
+                Ok(None) => break,
+                Ok(Some(Ok(line))) => Ok(Ok(line.to_owned())),
+                Ok(Some(Err(error))) => Ok(Err(error.what.clone())),
+                Err(error) => Err(error),
+            };
+            let over = line.is_err();
+            if sender.send(line).is_err() || over {
+                break;
+            }
+        }
+    });
+    receiver
+}
+
+fn write_record(
+    name: &str,
+    question: &Question,
+    outcome: &Outcome,
+    out: &mut Output,
+) -> Result<()> {
+    let stats = &outcome.stats;
+    let failure = outcome.answer.as_ref().err();
+    let error = failure.map(ToString::to_string);
+    let path = failure.map_or(&[][..], |failure| failure.path.as_slice());
+    let record = Record {
+        model: name.to_owned(),
+        question: Text(&question.tokens).to_string(),
+        answer: outcome.answer.as_ref().ok().map(|answer| Text(answer).to_string()),
+        error: error.as_deref(),
+        path: path.iter().map(|question| Text(question).to_string()).collect(),
+        contexts: stats.contexts,
+        generated_tokens: stats.generated,
+        memo_hits: stats.memo_hits,
+        deepest: stats.deepest,
+        longest_context: stats.longest,
+        cot_context: cot(question).map(|tokens| tokens.to_string()),
+    };
+    serde_json::to_writer(&mut *out, &record)?;
+    writeln!(out)?;
+    Ok(())
+}
+
+/// What Chain of Thought would have needed, if that can be said at little cost.
+fn cot(question: &Question) -> Option<UBig> {
+    let mut graph = ThoughtGraph::with_memory_limit(COT_MEMORY);
+    let root = graph.unfold(question.problem, &question.tokens).ok()?;
+    Some(CostCounter::new(&graph).ok()?.costs(root).cot_context)
+}
