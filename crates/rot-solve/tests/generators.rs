@@ -1,0 +1,189 @@
+//! One suite for all generators, and networks with weights that mean no good.
+#![expect(clippy::unwrap_used, reason = "what goes wrong in a test fails it")]
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use rot_core::{Token, Vocabulary, parse_tokens};
+use rot_nn::{Lstm, LstmConfig, Network, Placement, Positions, Transformer, TransformerConfig};
+use rot_solve::{ContextId, End, Generator, Limits, Memo, Native, Oracle, Solver, Span};
+
+const LIMIT: usize = 64;
+
+fn vocabulary() -> Vocabulary {
+    Vocabulary::of_problems(&[&rot_problems::Mul])
+}
+
+fn networks() -> Vec<Box<dyn Network>> {
+    let digits: Vec<bool> = vocabulary().tokens().iter().map(|token| token.is_digit()).collect();
+    let transformer = TransformerConfig {
+        layers: 2,
+        width: 32,
+        feed_forward: 32,
+        limit: LIMIT,
+        ..TransformerConfig::default()
+    };
+    let better = TransformerConfig {
+        placement: Placement::Before,
+        positions: Positions::Rotary,
+        convolution: 4,
+        digit_index: 4,
+        ..transformer.clone()
+    };
+    let lstm = LstmConfig { embedding: 8, hidden: 32, layers: 2, limit: LIMIT };
+    vec![
+        Box::new(Transformer::new(&transformer, &digits).unwrap()),
+        Box::new(Transformer::new(&better, &digits).unwrap()),
+        Box::new(Lstm::new(&lstm, digits.len()).unwrap()),
+    ]
+}
+
+/// A network with large random weights, so that it says one thing and then another.
+fn native(network: &dyn Network, seed: u64, scale: f32, memory: usize) -> Native {
+    let mut params = network.layout().initial(seed);
+    params.iter_mut().for_each(|param| *param *= scale);
+    Native::new(network.decoder(&params), vocabulary(), memory)
+}
+
+/// Polls until a context's span has ended.
+fn wait(
+    generator: &mut dyn Generator,
+    spans: &mut HashMap<ContextId, Span>,
+    id: ContextId,
+) -> Span {
+    for _ in 0..10_000 {
+        if let Some(span) = spans.remove(&id) {
+            return span;
+        }
+        let mut ended = Vec::new();
+        generator.poll(&mut ended);
+        spans.extend(ended.into_iter().map(|span| (span.id, span)));
+    }
+    panic!("{id:?} does not end");
+}
+
+/// What a context says when it is continued to its end, with an answer after each THINK.
+fn script(
+    generator: &mut dyn Generator,
+    id: ContextId,
+    question: &[Token],
+    most: usize,
+) -> Vec<Span> {
+    let answer = parse_tokens("12<STOP>").unwrap();
+    let (mut spans, mut ended) = (Vec::new(), HashMap::new());
+    let mut length = question.len();
+    generator.submit(id, question, most.min(LIMIT - length));
+    loop {
+        let span = wait(generator, &mut ended, id);
+        length += span.tokens.len() + answer.len();
+        let goes_on = span.end == End::Whole && span.tokens.last() == Some(&Token::THINK);
+        spans.push(Span { id: ContextId(0), ..span });
+        if !goes_on || length >= LIMIT || spans.len() == 4 {
+            generator.release(id);
+            return spans;
+        }
+        generator.submit(id, &answer, most.min(LIMIT - length));
+    }
+}
+
+fn conforms(mut make: impl FnMut() -> Box<dyn Generator>) {
+    let questions = ["<GO>12*34=", "<GO>7+8=", "<GO>99*99=", "<GO>3*4=", "<GO>100+23="];
+    let questions = questions.map(|text| parse_tokens(text).unwrap());
+    for most in [1, 3, LIMIT] {
+        let mut generator = make();
+        let alone: Vec<Vec<Span>> = questions
+            .iter()
+            .map(|question| script(&mut *make(), ContextId(0), question, most))
+            .collect();
+        for (spans, question) in alone.iter().zip(&questions) {
+            for span in spans {
+                let room = most.min(LIMIT - question.len());
+                // A THINK or STOP can come after as many tokens as there may be.
+                assert!(span.tokens.len() <= room + 1, "{span:?}");
+                let last = span.tokens.last();
+                let whole = last == Some(&Token::THINK) || last == Some(&Token::STOP);
+                assert_eq!(span.end == End::Whole, whole, "{span:?}");
+            }
+        }
+        // Another context in the same generator, with others beside it that come and go.
+        for (i, (question, expected)) in questions.iter().zip(&alone).enumerate() {
+            for (beside, other) in questions.iter().enumerate() {
+                generator.submit(ContextId(100 + beside as u64), other, 5);
+            }
+            generator.release(ContextId(100));
+            assert_eq!(script(&mut *generator, ContextId(i as u64), question, most), *expected);
+            for beside in 0..questions.len() {
+                generator.release(ContextId(100 + beside as u64));
+            }
+        }
+        // An id can be used again after its release.
+        assert_eq!(script(&mut *generator, ContextId(0), &questions[3], most), alone[3]);
+        let mut ended = Vec::new();
+        generator.poll(&mut ended);
+        assert_eq!(ended, []);
+    }
+}
+
+#[test]
+fn every_generator_keeps_to_the_rules() {
+    conforms(|| Box::new(Oracle::new(rot_problems::PROBLEMS, LIMIT)));
+    for network in networks() {
+        for (seed, memory) in [(1, usize::MAX), (2, 0), (3, 40_000)] {
+            conforms(|| Box::new(native(network.as_ref(), seed, 4.0, memory)));
+        }
+    }
+}
+
+#[test]
+fn whatever_a_network_says_there_is_an_answer_or_an_error() {
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let tokens = vocabulary();
+    let (mut answered, mut failed) = (0, 0);
+    for network in networks() {
+        for (seed, scale) in [(1, 1.0), (2, 3.0), (3, 10.0), (4, 1e20), (5, f32::NAN)] {
+            for with_memo in [true, false] {
+                let limits = Limits {
+                    context: 8 + (rng.next_u32() % 56) as usize,
+                    depth: (rng.next_u32() % 40) as usize,
+                    contexts: u64::from(rng.next_u32() % 200),
+                    tokens: u64::from(rng.next_u32() % 3000),
+                    time: Duration::from_secs(60),
+                };
+                let memo = with_memo.then(Memo::default);
+                let generator = native(network.as_ref(), seed, scale, 200_000);
+                let mut solver = Solver::new(generator, limits, memo, 400_000);
+                let mut asked = 0;
+                let mut ended = 0;
+                while ended < 340 {
+                    while asked < 340 && solver.pending() < 64 {
+                        let mut question = vec![Token::GO];
+                        for _ in 0..rng.next_u32() % 12 {
+                            let place = rng.next_u32() as usize % tokens.len();
+                            question.push(tokens.tokens()[place]);
+                        }
+                        question.push(Token::EQUALS);
+                        solver.ask(&question).unwrap();
+                        asked += 1;
+                    }
+                    for outcome in solver.step() {
+                        ended += 1;
+                        match outcome.answer {
+                            Ok(answer) => {
+                                assert_eq!(answer.last(), Some(&Token::STOP));
+                                answered += 1;
+                            }
+                            Err(failure) => {
+                                assert!(!failure.to_string().is_empty());
+                                failed += 1;
+                            }
+                        }
+                    }
+                }
+                assert_eq!(solver.open_contexts(), 0);
+            }
+        }
+    }
+    assert!(answered > 100 && failed > 1000, "{answered} answers, {failed} errors");
+}
