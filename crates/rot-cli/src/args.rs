@@ -89,8 +89,11 @@ pub(crate) struct RunArgs {
     /// Write what happens to a file of JSON lines, for rot replay.
     #[arg(long, value_name = "FILE", requires = "model")]
     pub(crate) trace: Option<PathBuf>,
+    /// Keep answers in a file, for the next run.
+    #[arg(long, value_name = "FILE", requires = "model")]
+    pub(crate) memo: Option<PathBuf>,
     /// Solve a question each time it is asked.
-    #[arg(long, requires = "model")]
+    #[arg(long, requires = "model", conflicts_with = "memo")]
     pub(crate) no_memo: bool,
     /// Tokens that a context may have; the model's own limit holds as well.
     #[arg(long, value_name = "N", requires = "model", help_heading = "Limits of a question")]

@@ -171,8 +171,8 @@ impl<'a, G: Generator> Solver<'a, G> {
     }
 
     /// The memo, if there is one.
-    pub fn memo(&self) -> Option<&Memo> {
-        self.memo.as_ref()
+    pub fn memo(&mut self) -> Option<&mut Memo> {
+        self.memo.as_mut()
     }
 
     /// Works for a while; gives what has ended since the last time.
@@ -419,7 +419,7 @@ impl<'a, G: Generator> Solver<'a, G> {
         (self.observer)(&Event::Answer { context: frame.number, answer });
         if let Some(memo) = &mut self.memo {
             for question in frame.replaced.into_iter().chain([frame.question]) {
-                memo.insert(question, Known::Answer(Arc::clone(answer)));
+                memo.learn(question, answer);
             }
         }
         for waiter in frame.waiters {
@@ -470,7 +470,7 @@ impl<'a, G: Generator> Solver<'a, G> {
 
     /// What is known of a question that is asked.
     fn recall(&mut self, question: &Tokens, by: Waiter, tail: bool) -> Option<Known> {
-        let known = self.memo.as_ref()?.get(question)?.clone();
+        let known = self.memo.as_mut()?.recall(question)?;
         let number = |id: &ContextId| self.contexts.get(id).map(|frame| frame.number);
         let (waits_for, answer) = match &known {
             Known::Open(other) => (number(other), None),

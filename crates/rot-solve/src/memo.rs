@@ -8,6 +8,7 @@ use rot_core::Token;
 
 use crate::failure::Cause;
 use crate::generator::ContextId;
+use crate::memo_file::{MemoError, MemoFile};
 
 /// Tokens that many places share.
 pub type Tokens = Arc<[Token]>;
@@ -27,17 +28,67 @@ pub(crate) enum Known {
     },
 }
 
-/// Answers by question.
+/// Answers by question, in memory and, if wanted, in a file as well.
 #[derive(Default)]
 pub struct Memo {
     known: HashMap<Tokens, Known, FixedState>,
     bytes: usize,
+    file: Option<MemoFile>,
+    /// The first error of the file, after which it is left alone.
+    error: Option<MemoError>,
 }
 
 /// What an entry takes beside its tokens.
 const ENTRY: usize = 160;
 
 impl Memo {
+    /// A memo that knows what the file does, and keeps there what it learns.
+    pub fn with_file(file: MemoFile) -> Memo {
+        Memo { file: Some(file), ..Memo::default() }
+    }
+
+    /// What is known of a question, in the file too.
+    pub(crate) fn recall(&mut self, question: &Tokens) -> Option<Known> {
+        if let Some(known) = self.known.get(question) {
+            return Some(known.clone());
+        }
+        let answer = match self.file.as_ref()?.get(question) {
+            Ok(answer) => answer?,
+            Err(error) => {
+                self.give_up(error);
+                return None;
+            }
+        };
+        let known = Known::Answer(answer);
+        self.insert(Arc::clone(question), known.clone());
+        Some(known)
+    }
+
+    /// Learns an answer.
+    pub(crate) fn learn(&mut self, question: Tokens, answer: &Tokens) {
+        if let Some(file) = &mut self.file
+            && let Err(error) = file.put(Arc::clone(&question), Arc::clone(answer))
+        {
+            self.give_up(error);
+        }
+        self.insert(question, Known::Answer(Arc::clone(answer)));
+    }
+
+    fn give_up(&mut self, error: MemoError) {
+        self.file = None;
+        self.error.get_or_insert(error);
+    }
+
+    /// Writes what the file does not have yet, and says what went wrong with it, if anything did.
+    pub fn save(&mut self) -> Result<(), MemoError> {
+        if let Some(file) = &mut self.file
+            && let Err(error) = file.save()
+        {
+            self.give_up(error);
+        }
+        self.error.take().map_or(Ok(()), Err)
+    }
+
     pub(crate) fn get(&self, question: &[Token]) -> Option<&Known> {
         self.known.get(question)
     }

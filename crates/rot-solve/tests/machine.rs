@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use rot_core::{CostCounter, Sampler, Sampling, Text, ThoughtGraph, Token, UBig, parse_tokens};
 use rot_solve::{
-    Cause, ContextId, End, Generator, Limit, Limits, Memo, Oracle, Outcome, Rule, Solver, Span,
+    Cause, ContextId, End, Generator, Limit, Limits, Memo, MemoFile, Oracle, Outcome, Rule, Solver,
+    Span,
 };
 
 const LIMIT: usize = 2048;
@@ -348,4 +349,34 @@ fn an_unknown_token_is_named() {
     let error = solver.ask(&parse_tokens("<GO><SORT>1=").unwrap()).unwrap_err();
     assert_eq!(error.to_string(), "the model does not know the token <SORT>");
     assert_eq!(solver.pending(), 0);
+}
+
+#[test]
+fn a_memo_file_keeps_answers_for_the_same_model_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("memo");
+    let solve = |model: [u8; 32], save: bool| {
+        let file = MemoFile::open(&path, model).unwrap();
+        let memo = Some(Memo::with_file(file));
+        let oracle = Oracle::new(rot_problems::PROBLEMS, LIMIT);
+        let mut solver = Solver::new(oracle, Limits::default(), memo, MEMORY);
+        solver.ask(&parse_tokens("<GO>12345*678=").unwrap()).unwrap();
+        let outcome = solver.run().remove(0);
+        assert_eq!(text(&outcome), "8369910<STOP>");
+        if save {
+            solver.memo().unwrap().save().unwrap();
+        }
+        outcome.stats
+    };
+    let first = solve([1; 32], false);
+    assert!(first.contexts > 50);
+    assert_eq!(solve([1; 32], true), first, "what was not saved is not there");
+    let again = solve([1; 32], true);
+    assert_eq!((again.contexts, again.generated, again.memo_hits), (0, 0, 1));
+    assert_eq!(solve([2; 32], true), first, "another model has its own answers");
+    assert_eq!(solve([1; 32], true), again);
+    // Somebody else's file.
+    std::fs::write(dir.path().join("other"), "not a database").unwrap();
+    let error = MemoFile::open(&dir.path().join("other"), [0; 32]).err().unwrap().to_string();
+    assert!(error.starts_with("cannot open the memo"), "{error}");
 }

@@ -45,6 +45,21 @@ impl Model {
         Ok(Model { network, params, vocabulary, recipe })
     }
 
+    /// A hash of everything that decides what the model says.
+    pub fn fingerprint(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(self.vocabulary.to_string().as_bytes());
+        hasher.update(&[0]);
+        // As text: what is at its default is said as well.
+        let model = Recipe { model: self.recipe.model.clone(), ..Recipe::default() };
+        hasher.update(model.to_toml().as_bytes());
+        hasher.update(&[0]);
+        for param in &self.params {
+            hasher.update(&param.to_le_bytes());
+        }
+        *hasher.finalize().as_bytes()
+    }
+
     /// What a weights file holds.
     pub fn snapshot(&self) -> Snapshot<'_> {
         let mut snapshot = Snapshot::default();

@@ -11,7 +11,9 @@ use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use anyhow::{Context as _, Result, anyhow, bail};
 use rot_core::{CostCounter, Text, ThoughtGraph, UBig};
 use rot_problems::{Lines, Question, read};
-use rot_solve::{Event, Line, Memo, Native, Outcome, Recursion, RootId, Solver, TRACE_VERSION};
+use rot_solve::{
+    Event, Line, Memo, MemoFile, Native, Outcome, Recursion, RootId, Solver, TRACE_VERSION,
+};
 use rot_train::Model;
 use serde::Serialize;
 
@@ -106,7 +108,10 @@ pub(super) fn run(args: &SolveArgs, path: &Path) -> Result<()> {
     let memory = args.question.memory_limit();
     let decoder = model.network.decoder(&model.params);
     let native = Native::new(decoder, model.vocabulary.clone(), memory / 2);
-    let memo = (!args.run.no_memo).then(Memo::default);
+    let memo = match &args.run.memo {
+        Some(path) => Some(Memo::with_file(MemoFile::open(path, model.fingerprint())?)),
+        None => (!args.run.no_memo).then(Memo::default),
+    };
     let mut solver = Solver::new(native, args.run.limits(), memo, memory / 2);
     let watcher = Rc::new(RefCell::new(Watcher::new(args, &name)?));
     if args.run.trace.is_some() || args.tree || args.run.steps {
@@ -118,6 +123,9 @@ pub(super) fn run(args: &SolveArgs, path: &Path) -> Result<()> {
     } else {
         one(args, &name, &mut solver, &watcher)
     };
+    if let Some(memo) = solver.memo() {
+        memo.save()?;
+    }
     watcher.borrow_mut().finish()?;
     result
 }
