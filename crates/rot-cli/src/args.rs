@@ -89,6 +89,9 @@ pub(crate) struct RunArgs {
     /// Write what happens to a file of JSON lines, for rot replay.
     #[arg(long, value_name = "FILE", requires = "model")]
     pub(crate) trace: Option<PathBuf>,
+    /// Have the ground truth draft what the model says: the same answer, sooner.
+    #[arg(long, requires = "model")]
+    pub(crate) draft: bool,
     /// Keep answers in a file, for the next run.
     #[arg(long, value_name = "FILE", requires = "model")]
     pub(crate) memo: Option<PathBuf>,
@@ -385,6 +388,9 @@ pub(crate) struct EvalArgs {
     /// In the free run, solve a question each time it is asked.
     #[arg(long, requires = "free_run")]
     pub(crate) no_memo: bool,
+    /// In the free run, have the ground truth draft what the model says: the same result, sooner.
+    #[arg(long, requires = "free_run")]
+    pub(crate) draft: bool,
     /// In the free run, solve so many problems at the same time.
     #[arg(long, value_name = "K", default_value_t = 1000, requires = "free_run", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) at_once: u32,

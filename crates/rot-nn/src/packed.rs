@@ -38,16 +38,6 @@ impl Packed {
         }
     }
 
-    /// Adds a sequence of which only the last token's successor is asked for.
-    pub fn push_asking_last(&mut self, ids: &[u8]) {
-        self.ids.extend_from_slice(ids);
-        self.targets.resize(self.ids.len(), UNSUPERVISED);
-        if let (false, Some(last)) = (ids.is_empty(), self.targets.last_mut()) {
-            *last = 0;
-            self.ends.push(self.ids.len());
-        }
-    }
-
     /// The same sequences, with every token's successor asked for.
     pub fn asking_all(&self) -> Packed {
         Packed { targets: vec![0; self.ids.len()], ..self.clone() }

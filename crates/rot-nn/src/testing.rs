@@ -19,8 +19,8 @@ pub(crate) fn assert_same_in_parts(
             let (mut memory, mut found) = ([Memory::default()], Vec::new());
             for ids in batch.ids()[sequence.clone()].chunks(part) {
                 let mut piece = Packed::default();
-                piece.push_asking_last(ids);
-                decoder.read(&piece.asking_all(), &mut memory, &mut work, &mut logits);
+                piece.push(ids, &vec![0; ids.len()]);
+                decoder.read(&piece, &mut memory, &mut work, &mut logits);
                 found.extend_from_slice(&logits);
             }
             assert_eq!(memory[0].tokens(), sequence.len());

@@ -131,7 +131,10 @@ fn every_generator_keeps_to_the_rules() {
     conforms(|| Box::new(Oracle::new(rot_problems::PROBLEMS, LIMIT)));
     for network in networks() {
         for (seed, memory) in [(1, usize::MAX), (2, 0), (3, 40_000)] {
-            conforms(|| Box::new(native(network.as_ref(), seed, 4.0, memory)));
+            let make = || native(network.as_ref(), seed, 4.0, memory);
+            conforms(|| Box::new(make()));
+            let oracle = || Box::new(Oracle::new(rot_problems::PROBLEMS, LIMIT));
+            conforms(|| Box::new(make().with_drafter(oracle())));
         }
     }
 }

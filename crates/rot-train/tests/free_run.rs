@@ -46,15 +46,16 @@ fn runs_are_exact_where_the_model_is_right() {
                 other += forced.problems - forced.right_problems;
                 let mut answers = None;
                 // The last has room for the memories of a few contexts only.
-                for (memo, at_once, memory) in [
-                    (true, 1, 2 << 30),
-                    (true, 1000, 2 << 30),
-                    (false, 1000, 2 << 30),
-                    (false, 7, 4 << 20),
+                for (memo, draft, at_once, memory) in [
+                    (true, false, 1, 2 << 30),
+                    (true, false, 1000, 2 << 30),
+                    (false, false, 1000, 2 << 30),
+                    (true, true, 1000, 2 << 30),
+                    (false, true, 7, 4 << 20),
                 ] {
                     // Without a memo a model that is lost can ask for very long.
                     let limits = rot_solve::Limits { contexts: 2000, ..Default::default() };
-                    let options = RunOptions { memo, at_once, limits, memory };
+                    let options = RunOptions { memo, draft, at_once, limits, memory };
                     let run = free_run(&model, test, &options, 3, |_, _| ()).unwrap();
                     assert_eq!(run.exact, forced.right, "{options:?}");
                     let exact_answers = run.exact.iter().zip(&run.answered);

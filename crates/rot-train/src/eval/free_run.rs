@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use rot_core::{Context, ContextId, ThoughtGraph, Token};
-use rot_solve::{Event, Limits, Memo, Native, Outcome, Solver, Stats, Tokens};
+use rot_solve::{Event, Limits, Memo, Native, Oracle, Outcome, Solver, Stats, Tokens};
 
 use super::{EvalError, TestSet, deep_right};
 use crate::Model;
@@ -18,6 +18,8 @@ use crate::Model;
 pub struct RunOptions {
     /// Whether a question is solved once for all that ask it.
     pub memo: bool,
+    /// Whether the ground truth drafts what the model says; see [`Native::with_drafter`].
+    pub draft: bool,
     /// How many problems are solved at the same time.
     pub at_once: usize,
     /// What a problem may use.
@@ -28,7 +30,13 @@ pub struct RunOptions {
 
 impl Default for RunOptions {
     fn default() -> RunOptions {
-        RunOptions { memo: true, at_once: 1000, limits: Limits::default(), memory: 2 << 30 }
+        RunOptions {
+            memo: true,
+            draft: false,
+            at_once: 1000,
+            limits: Limits::default(),
+            memory: 2 << 30,
+        }
     }
 }
 
@@ -155,7 +163,11 @@ pub fn free_run(
 ) -> Result<FreeRun, EvalError> {
     let graph = &test.graph;
     let decoder = model.network.decoder(&model.params);
-    let native = Native::new(decoder, model.vocabulary.clone(), options.memory / 2);
+    let mut native = Native::new(decoder, model.vocabulary.clone(), options.memory / 2);
+    if options.draft {
+        let oracle = Oracle::new(rot_problems::PROBLEMS, model.network.limit());
+        native = native.with_drafter(Box::new(oracle));
+    }
     let memo = options.memo.then(Memo::default);
     let mut watch = Watch {
         graph,

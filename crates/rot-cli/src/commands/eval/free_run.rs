@@ -30,6 +30,7 @@ impl Run {
     ) -> Result<Run> {
         let options = RunOptions {
             memo: !args.no_memo,
+            draft: args.draft,
             at_once: args.at_once as usize,
             ..RunOptions::default()
         };

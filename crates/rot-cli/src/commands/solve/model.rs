@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use rot_core::{CostCounter, Text, ThoughtGraph, UBig};
 use rot_problems::{Lines, Question, read};
 use rot_solve::{
-    Event, Line, Memo, MemoFile, Native, Outcome, Recursion, RootId, Solver, TRACE_VERSION,
+    Event, Line, Memo, MemoFile, Native, Oracle, Outcome, Recursion, RootId, Solver, TRACE_VERSION,
 };
 use rot_train::Model;
 use serde::Serialize;
@@ -107,7 +107,11 @@ pub(super) fn run(args: &SolveArgs, path: &Path) -> Result<()> {
     let name = path.display().to_string();
     let memory = args.question.memory_limit();
     let decoder = model.network.decoder(&model.params);
-    let native = Native::new(decoder, model.vocabulary.clone(), memory / 2);
+    let mut native = Native::new(decoder, model.vocabulary.clone(), memory / 2);
+    if args.run.draft {
+        let oracle = Oracle::new(rot_problems::PROBLEMS, model.network.limit());
+        native = native.with_drafter(Box::new(oracle));
+    }
     let memo = match &args.run.memo {
         Some(path) => Some(Memo::with_file(MemoFile::open(path, model.fingerprint())?)),
         None => (!args.run.no_memo).then(Memo::default),
