@@ -29,20 +29,43 @@ pub trait Decoder: Send + Sync {
 /// What a model remembers of a sequence. The default is that of an empty one.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
-    /// Tokens that have been read.
-    pub(crate) tokens: usize,
-    /// Digits at their end.
-    pub(crate) digits: usize,
+    /// Where it is.
+    pub(crate) cursor: Cursor,
     /// What has the same size however long the sequence is.
     pub(crate) state: Vec<f32>,
     /// What grows with it.
     pub(crate) blocks: Vec<Box<[f32]>>,
 }
 
+/// A place in a sequence.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cursor {
+    /// Tokens before it.
+    pub(crate) position: usize,
+    /// Digits since the last token that is none.
+    pub(crate) digits: usize,
+    /// Numbers that have begun.
+    pub(crate) numbers: usize,
+}
+
+impl Cursor {
+    /// Goes on by a token. Its coordinates: its position, its index in its number from 1, and how many
+    /// numbers have begun. The token that ends a number has the index after its last digit, so that an
+    /// end can be found as a digit can; other tokens have 0.
+    pub(crate) fn step(&mut self, is_digit: bool) -> [usize; 3] {
+        let index = if is_digit || self.digits > 0 { self.digits + 1 } else { 0 };
+        self.numbers += usize::from(is_digit && self.digits == 0);
+        self.digits = if is_digit { index } else { 0 };
+        let position = self.position;
+        self.position += 1;
+        [position, index, self.numbers]
+    }
+}
+
 impl Memory {
     /// How many tokens have been read.
     pub fn tokens(&self) -> usize {
-        self.tokens
+        self.cursor.position
     }
 
     /// The bytes it takes.
@@ -53,8 +76,7 @@ impl Memory {
 
     /// Forgets the sequence and keeps the memory, for another one of the same model.
     pub fn clear(&mut self) {
-        self.tokens = 0;
-        self.digits = 0;
+        self.cursor = Cursor::default();
         self.state.fill(0.0);
     }
 }
@@ -71,6 +93,6 @@ pub(crate) fn check(decoder: &dyn Decoder, batch: &Packed, memories: &[Memory]) 
     let limit = decoder.network().limit();
     assert_eq!(batch.len(), memories.len(), "a memory for each sequence");
     for (memory, sequence) in memories.iter().zip(batch.sequences()) {
-        assert!(memory.tokens + sequence.len() <= limit, "more than {limit} tokens");
+        assert!(memory.tokens() + sequence.len() <= limit, "more than {limit} tokens");
     }
 }

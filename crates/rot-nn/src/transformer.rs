@@ -20,6 +20,7 @@ pub use self::config::{Activation, Placement, Positions, TransformerConfig};
 use self::decode::TransformerDecoder;
 use self::parameters::{Branch, Builder, Linear, NormParams};
 
+use crate::decode::Cursor;
 use crate::kernels::attention::Attention;
 use crate::kernels::convolution::{convolution_backward, convolution_forward};
 use crate::kernels::loss::cross_entropy;
@@ -89,8 +90,17 @@ impl Transformer {
         let output = builder.output(vocabulary);
         let layout = builder.layout;
 
-        let rotation = (config.positions == Positions::Rotary)
-            .then(|| Rotation::new(limit, width / heads, 10_000.0));
+        let pairs = width / heads / 2;
+        let rotation = match config.positions {
+            Positions::Rotary => Some(Rotation::new(limit, &[(pairs, 10_000.0)])),
+            Positions::Structured => {
+                // Numbers are short and few beside contexts.
+                let axes =
+                    [(pairs - 2 * (pairs / 4), 10_000.0), (pairs / 4, 64.0), (pairs / 4, 64.0)];
+                Some(Rotation::new(limit + 1, &axes))
+            }
+            Positions::Sinusoidal | Positions::None => None,
+        };
         let sinusoids = match config.positions {
             Positions::Sinusoidal => sinusoids(limit, width),
             _ => Vec::new(),
@@ -127,11 +137,6 @@ fn sinusoids(limit: usize, width: usize) -> Vec<f32> {
         (if channel == even { libm::sin(angle) } else { libm::cos(angle) }) as f32
     };
     (0..limit * width).map(value).collect()
-}
-
-/// The position of each token in its sequence.
-fn positions(batch: &Packed) -> impl Iterator<Item = usize> {
-    batch.sequences().flat_map(|sequence| 0..sequence.len())
 }
 
 /// What a branch leaves for the backward pass.
@@ -208,7 +213,7 @@ impl Network for Transformer {
         let mut x = work.take(batch.tokens() * width);
         for sequence in batch.sequences() {
             let rows = &mut x[sequence.start * width..sequence.end * width];
-            self.embed(params, &batch.ids()[sequence], 0, &mut 0, rows);
+            self.embed(params, &batch.ids()[sequence], &mut Cursor::default(), rows);
         }
         for index in 0..self.branches.len() {
             let mut tape = BranchTape::default();
@@ -241,48 +246,55 @@ impl Network for Transformer {
 }
 
 impl Transformer {
+    /// The coordinates of some more tokens of a sequence.
+    fn places(&self, ids: &[u8], cursor: &mut Cursor) -> impl Iterator<Item = [usize; 3]> {
+        let is_digit = |id: &u8| self.digits.get(usize::from(*id)).copied().unwrap_or(false);
+        ids.iter().map(move |id| cursor.step(is_digit(id)))
+    }
+
+    /// The coordinates of all tokens of a batch.
+    fn coordinates(&self, batch: &Packed) -> impl Iterator<Item = [usize; 3]> {
+        batch.sequences().flat_map(|sequence| {
+            let ids = &batch.ids()[sequence];
+            self.places(ids, &mut Cursor::default()).collect::<Vec<_>>()
+        })
+    }
+
     /// Calls `add` for each row of a table that is added to the row of a token, with where it lies among
     /// the parameters: the token's own, and that of a digit's index in its number. Indices beyond the
-    /// table count as its last. `digits` counts the digits so far in the number.
-    fn embedded(&self, ids: &[u8], digits: &mut usize, mut add: impl FnMut(usize, Range<usize>)) {
+    /// table count as its last.
+    fn embedded(&self, ids: &[u8], cursor: &mut Cursor, mut add: impl FnMut(usize, Range<usize>)) {
         let width = self.config.width;
         let row = |table: &Range<usize>, index: usize| {
             let start = table.start + index.min(table.len() / width - 1) * width;
             start..start + width
         };
-        for (t, &id) in ids.iter().enumerate() {
-            let id = usize::from(id);
-            add(t, row(&self.embedding, id));
-            let is_digit = self.digits.get(id).copied().unwrap_or(false);
-            *digits = if is_digit { *digits + 1 } else { 0 };
-            if is_digit && !self.digit_index.is_empty() {
-                add(t, row(&self.digit_index, *digits - 1));
+        for (t, (&id, [_, digit, _])) in ids.iter().zip(self.places(ids, cursor)).enumerate() {
+            add(t, row(&self.embedding, usize::from(id)));
+            if digit > 0 && !self.digit_index.is_empty() {
+                add(t, row(&self.digit_index, digit - 1));
             }
         }
     }
 
-    /// The rows of the embedding of a sequence that begins at `position`, with positions.
-    fn embed(
-        &self,
-        params: &[f32],
-        ids: &[u8],
-        position: usize,
-        digits: &mut usize,
-        rows: &mut [f32],
-    ) {
+    /// The rows of the embedding of some more tokens of a sequence, with sinusoidal positions if there
+    /// are any.
+    fn embed(&self, params: &[f32], ids: &[u8], cursor: &mut Cursor, rows: &mut [f32]) {
         let width = self.config.width;
         match self.sinusoids.is_empty() {
             true => rows.fill(0.0),
-            false => rows.copy_from_slice(&self.sinusoids[position * width..][..rows.len()]),
+            false => {
+                rows.copy_from_slice(&self.sinusoids[cursor.position * width..][..rows.len()]);
+            }
         }
-        self.embedded(ids, digits, |t, row| add(&mut rows[t * width..][..width], &params[row]));
+        self.embedded(ids, cursor, |t, row| add(&mut rows[t * width..][..width], &params[row]));
     }
 
     fn embed_backward(&self, batch: &Packed, dx: &[f32], grads: &mut [f32]) {
         let width = self.config.width;
         for sequence in batch.sequences() {
             let dx = &dx[sequence.start * width..];
-            self.embedded(&batch.ids()[sequence], &mut 0, |t, row| {
+            self.embedded(&batch.ids()[sequence], &mut Cursor::default(), |t, row| {
                 add(&mut grads[row], &dx[t * width..][..width]);
             });
         }
@@ -405,7 +417,7 @@ impl Transformer {
         let inside = branch.outward.weight.len() / width;
         if Self::is_attention(index) {
             if let Some(rotation) = &self.rotation {
-                rotation.forward(&mut tape.inner, hidden, 2 * width, positions(batch));
+                rotation.forward(&mut tape.inner, hidden, 2 * width, self.coordinates(batch));
             }
             tape.outer = work.take(batch.tokens() * width);
             tape.logs = work.take(batch.tokens() * self.config.heads);
@@ -475,7 +487,7 @@ impl Transformer {
                 work,
             );
             if let Some(rotation) = &self.rotation {
-                rotation.backward(&mut dinner, 3 * width, 2 * width, positions(batch));
+                rotation.backward(&mut dinner, 3 * width, 2 * width, self.coordinates(batch));
             }
             work.give(douter);
             dinner

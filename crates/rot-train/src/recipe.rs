@@ -48,8 +48,8 @@ pub struct Data {
     pub uniform: f64,
     /// Contexts drawn from each problem that is unfolded. The paper draws one.
     pub contexts_per_problem: usize,
-    /// The share of contexts that are drawn by kind and length instead of as they fall: first the kind
-    /// of sub-problem, then the length of the context, each evenly.
+    /// The share of contexts that are drawn by the shape that is left when digits are not told apart,
+    /// instead of as they fall: the rarer the shape, the likelier.
     pub balance: f64,
 }
 

@@ -1,72 +1,92 @@
 //! Rotary positions (RoPE): queries and keys are turned by an angle that grows with the position, so
-//! that their product depends on the distance alone.
+//! that their product depends on the distance alone. A token can have several coordinates, each of which
+//! turns channels of its own.
 
 use super::vectorised;
 
-/// Cosines and sines for all positions and frequencies.
+/// Cosines and sines for all coordinates and frequencies.
 #[derive(Clone, Debug)]
 pub struct Rotation {
-    /// `[limit, head / 2]`
-    cosines: Vec<f32>,
-    sines: Vec<f32>,
+    axes: Vec<Axis>,
     half: usize,
 }
 
-impl Rotation {
-    /// For sequences of up to `limit` tokens and heads of `head` channels. The slowest of the angles
-    /// turns once in about `base` tokens.
-    pub fn new(limit: usize, head: usize, base: f64) -> Rotation {
-        let half = head / 2;
+/// The channels that one coordinate turns.
+#[derive(Clone, Debug)]
+struct Axis {
+    /// `[limit, pairs]`
+    cosines: Vec<f32>,
+    sines: Vec<f32>,
+    pairs: usize,
+}
+
+impl Axis {
+    fn new(limit: usize, pairs: usize, base: f64) -> Axis {
         let angle =
-            |i: usize| (i / half) as f64 * libm::pow(base, -((i % half) as f64) / half as f64);
-        let table = |f: fn(f64) -> f64| (0..limit * half).map(|i| f(angle(i)) as f32).collect();
-        Rotation { cosines: table(libm::cos), sines: table(libm::sin), half }
+            |i: usize| (i / pairs) as f64 * libm::pow(base, -((i % pairs) as f64) / pairs as f64);
+        let table = |f: fn(f64) -> f64| (0..limit * pairs).map(|i| f(angle(i)) as f32).collect();
+        Axis { cosines: table(libm::cos), sines: table(libm::sin), pairs }
+    }
+}
+
+impl Rotation {
+    /// For coordinates below `limit`. Each axis is the number of channel pairs of a head that its
+    /// coordinate turns, and the number of tokens in which the slowest of its angles turns about once.
+    pub fn new(limit: usize, axes: &[(usize, f64)]) -> Rotation {
+        let half = axes.iter().map(|(pairs, _)| pairs).sum();
+        let axes = axes.iter().map(|&(pairs, base)| Axis::new(limit, pairs, base)).collect();
+        Rotation { axes, half }
     }
 
-    /// Turns every head of the first `width` channels of each row by its position; rows are `stride`
+    /// Turns every head of the first `width` channels of each row by its coordinates; rows are `stride`
     /// long. Channel `i` of a head is paired with channel `i + head / 2`.
-    pub fn forward(
+    pub fn forward<const N: usize>(
         &self,
         rows: &mut [f32],
         stride: usize,
         width: usize,
-        positions: impl Iterator<Item = usize>,
+        coordinates: impl Iterator<Item = [usize; N]>,
     ) {
-        self.turn::<false>(rows, stride, width, positions);
+        self.turn::<false, N>(rows, stride, width, coordinates);
     }
 
     /// Turns gradients back.
-    pub fn backward(
+    pub fn backward<const N: usize>(
         &self,
         rows: &mut [f32],
         stride: usize,
         width: usize,
-        positions: impl Iterator<Item = usize>,
+        coordinates: impl Iterator<Item = [usize; N]>,
     ) {
-        self.turn::<true>(rows, stride, width, positions);
+        self.turn::<true, N>(rows, stride, width, coordinates);
     }
 
-    fn turn<const BACK: bool>(
+    fn turn<const BACK: bool, const N: usize>(
         &self,
         rows: &mut [f32],
         stride: usize,
         width: usize,
-        mut positions: impl Iterator<Item = usize>,
+        mut coordinates: impl Iterator<Item = [usize; N]>,
     ) {
         let half = self.half;
+        let (mut cosines, mut sines) = (vec![0.0f32; half], vec![0.0f32; half]);
         vectorised(
             #[inline(always)]
             || {
-                for (row, position) in rows.chunks_exact_mut(stride).zip(&mut positions) {
-                    let cosines = &self.cosines[position * half..][..half];
-                    let sines = &self.sines[position * half..][..half];
+                for (row, coordinates) in rows.chunks_exact_mut(stride).zip(&mut coordinates) {
+                    let mut start = 0;
+                    for (axis, coordinate) in self.axes.iter().zip(coordinates) {
+                        let (from, to) = (coordinate * axis.pairs, start + axis.pairs);
+                        cosines[start..to].copy_from_slice(&axis.cosines[from..][..axis.pairs]);
+                        sines[start..to].copy_from_slice(&axis.sines[from..][..axis.pairs]);
+                        start = to;
+                    }
                     for head in row[..width].chunks_exact_mut(2 * half) {
                         let (a, b) = head.split_at_mut(half);
-                        for i in 0..half {
-                            let sine = if BACK { -sines[i] } else { sines[i] };
-                            let (x, y) = (a[i], b[i]);
-                            a[i] = x * cosines[i] - y * sine;
-                            b[i] = x * sine + y * cosines[i];
+                        let turns = cosines.iter().zip(&sines).zip(a).zip(b);
+                        for (((cosine, sine), a), b) in turns {
+                            let sine = if BACK { -sine } else { *sine };
+                            (*a, *b) = (*a * cosine - *b * sine, *a * sine + *b * cosine);
                         }
                     }
                 }
@@ -87,14 +107,14 @@ mod tests {
     #[test]
     fn turns_by_the_angle_of_the_position() {
         let (head, width, stride) = (4, 8, 10);
-        let rotation = Rotation::new(5, head, 100.0);
+        let rotation = Rotation::new(5, &[(head / 2, 100.0)]);
         let before = noise(7 * stride, 1);
         let mut rows = before.clone();
         rotation.forward(
             &mut rows,
             stride,
             width,
-            SEQUENCES.into_iter().flat_map(|sequence| 0..sequence.len()),
+            SEQUENCES.into_iter().flat_map(|sequence| (0..sequence.len()).map(|t| [t])),
         );
         let mut expected = before.clone();
         for sequence in SEQUENCES {
@@ -115,8 +135,25 @@ mod tests {
             &mut rows,
             stride,
             width,
-            SEQUENCES.into_iter().flat_map(|sequence| 0..sequence.len()),
+            SEQUENCES.into_iter().flat_map(|sequence| (0..sequence.len()).map(|t| [t])),
         );
         assert_close(&rows, &before, 1e-6);
+    }
+
+    #[test]
+    fn coordinates_turn_channels_of_their_own() {
+        let both = Rotation::new(9, &[(1, 10.0), (1, 20.0)]);
+        let before = noise(4, 2);
+        let mut row = before.clone();
+        both.forward(&mut row, 4, 4, std::iter::once([3, 7]));
+        let turned = |rotation: Rotation, at: usize, coordinate: usize| {
+            let mut pair = [before[at], before[at + 2]];
+            rotation.forward(&mut pair, 2, 2, std::iter::once([coordinate]));
+            pair
+        };
+        assert_eq!([row[0], row[2]], turned(Rotation::new(9, &[(1, 10.0)]), 0, 3));
+        assert_eq!([row[1], row[3]], turned(Rotation::new(9, &[(1, 20.0)]), 1, 7));
+        both.backward(&mut row, 4, 4, std::iter::once([3, 7]));
+        assert_close(&row, &before, 1e-6);
     }
 }

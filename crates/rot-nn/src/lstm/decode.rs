@@ -70,7 +70,7 @@ impl Decoder for LstmDecoder {
         work.give(all);
         work.give(out);
         for (memory, sequence) in memories.iter_mut().zip(batch.sequences()) {
-            memory.tokens += sequence.len();
+            memory.cursor.position += sequence.len();
         }
     }
 }

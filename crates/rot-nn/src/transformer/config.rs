@@ -54,6 +54,9 @@ pub enum Positions {
     Sinusoidal,
     /// Queries and keys turned by their position.
     Rotary,
+    /// Queries and keys turned by their position, by the index of a digit in its number, and by that of
+    /// the number in the context, each in channels of its own.
+    Structured,
     /// Not at all, but for convolutions and digit indices.
     None,
 }

@@ -55,14 +55,15 @@ impl TransformerDecoder {
         let mut x = work.take(batch.tokens() * model.config.width);
         let block = model.config.layers * self.attention.block_len();
         for (memory, sequence) in memories.iter_mut().zip(batch.sequences()) {
-            let blocks = (memory.tokens + sequence.len()).div_ceil(BLOCK);
+            let blocks = (memory.tokens() + sequence.len()).div_ceil(BLOCK);
             while memory.blocks.len() < blocks {
                 memory.blocks.push(vec![0.0; block].into_boxed_slice());
             }
             memory.state.resize(self.tail(model.branches.len()).start, 0.0);
             let rows = sequence.start * model.config.width..sequence.end * model.config.width;
             let ids = &batch.ids()[sequence];
-            model.embed(&self.params, ids, memory.tokens, &mut memory.digits, &mut x[rows]);
+            // The memory itself moves on at the end.
+            model.embed(&self.params, ids, &mut { memory.cursor }, &mut x[rows]);
         }
         x
     }
@@ -92,7 +93,7 @@ impl TransformerDecoder {
             let rows = sequence.start * width..sequence.end * width;
             // The newest rows stand at the end.
             let kept = &mut memory.state[tail.clone()];
-            let before = kept.len() - kept.len().min(memory.tokens * width);
+            let before = kept.len() - kept.len().min(memory.cursor.position * width);
             convolution_resumed(
                 &x[rows.clone()],
                 width,
@@ -183,10 +184,12 @@ impl TransformerDecoder {
     ) -> Vec<f32> {
         let width = self.model.config.width;
         if let Some(rotation) = &self.model.rotation {
-            let positions = memories.iter().zip(batch.sequences());
-            let positions = positions
-                .flat_map(|(memory, sequence)| memory.tokens..memory.tokens + sequence.len());
-            rotation.forward(&mut qkv, 3 * width, 2 * width, positions);
+            let coordinates = memories.iter().zip(batch.sequences());
+            let coordinates = coordinates.flat_map(|(memory, sequence)| {
+                let mut cursor = memory.cursor;
+                self.model.places(&batch.ids()[sequence], &mut cursor).collect::<Vec<_>>()
+            });
+            rotation.forward(&mut qkv, 3 * width, 2 * width, coordinates);
         }
         let block = self.attention.block_len();
         let at = layer * block..(layer + 1) * block;
@@ -194,8 +197,8 @@ impl TransformerDecoder {
         for (memory, sequence) in memories.iter_mut().zip(batch.sequences()) {
             let out = &mut out[sequence.start * width..sequence.end * width];
             let qkv = &qkv[sequence.start * 3 * width..sequence.end * 3 * width];
-            self.attention.remember(qkv, memory.tokens, &mut memory.blocks, &at);
-            self.attention.attend(qkv, memory.tokens, &memory.blocks, &at, out, work);
+            self.attention.remember(qkv, memory.tokens(), &mut memory.blocks, &at);
+            self.attention.attend(qkv, memory.tokens(), &memory.blocks, &at, out, work);
         }
         work.give(qkv);
         out
@@ -221,7 +224,7 @@ impl Decoder for TransformerDecoder {
             x = self.branch(index, x, batch, memories, work);
         }
         for (memory, sequence) in memories.iter_mut().zip(batch.sequences()) {
-            memory.tokens += sequence.len();
+            model.places(&batch.ids()[sequence], &mut memory.cursor).for_each(drop);
         }
         // Only rows that are asked for go on, one after another at the front.
         let mut asked = 0;

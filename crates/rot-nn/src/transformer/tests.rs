@@ -56,6 +56,13 @@ fn models() -> Vec<(&'static str, Transformer)> {
                 c.bias = false;
             }),
         ),
+        (
+            "structured",
+            model(|c| {
+                c.positions = Positions::Structured;
+                c.digit_index = 3;
+            }),
+        ),
         ("zero branches", model(|c| c.zero_branches = true)),
     ]
 }
