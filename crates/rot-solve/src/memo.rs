@@ -125,9 +125,4 @@ impl Memo {
     pub fn bytes(&self) -> usize {
         self.bytes
     }
-
-    /// How many answers are known.
-    pub fn answers(&self) -> usize {
-        self.known.values().filter(|known| matches!(known, Known::Answer(_))).count()
-    }
 }

@@ -179,22 +179,24 @@ impl Worker {
             memories.push(std::mem::take(&mut held.memory));
         }
         decoder.read(batch, memories, work, logits);
-        let mut rows = logits.chunks_exact(vocabulary);
+        let mut logits = logits.as_slice();
         for (held, memory) in held.iter_mut().zip(memories.drain(..)) {
             held.memory = memory;
             let draft = std::mem::take(&mut held.draft);
-            let rows: Vec<&[f32]> = rows.by_ref().take(draft.len().max(1)).collect();
-            held.hear(&rows, &draft);
+            let (own, others) = logits.split_at(draft.len().max(1) * vocabulary);
+            held.hear(own.chunks_exact(vocabulary), &draft);
+            logits = others;
         }
     }
 }
 
 impl Held {
     /// Takes the likeliest token as the next, and goes on as long as it is the one of the draft.
-    fn hear(&mut self, rows: &[&[f32]], draft: &[u8]) {
-        for (i, row) in rows.iter().enumerate() {
+    fn hear<'a>(&mut self, rows: impl ExactSizeIterator<Item = &'a [f32]>, draft: &[u8]) {
+        let count = rows.len();
+        for (i, row) in rows.enumerate() {
             self.end = Some(self.likeliest(row));
-            if i + 1 == rows.len() {
+            if i + 1 == count {
                 break;
             }
             match self.end {

@@ -56,7 +56,7 @@ fn runs_are_exact_where_the_model_is_right() {
                     // Without a memo a model that is lost can ask for very long.
                     let limits = rot_solve::Limits { contexts: 2000, ..Default::default() };
                     let options = RunOptions { memo, draft, at_once, limits, memory };
-                    let run = free_run(&model, test, &options, 3, |_, _| ()).unwrap();
+                    let run = free_run(&model, test, &options, 3, |_| ()).unwrap();
                     assert_eq!(run.exact, forced.right, "{options:?}");
                     let exact_answers = run.exact.iter().zip(&run.answered);
                     assert!(exact_answers.into_iter().all(|(exact, right)| *right || !exact));

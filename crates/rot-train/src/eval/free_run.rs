@@ -153,13 +153,13 @@ fn expected(graph: &ThoughtGraph, id: ContextId) -> Vec<Token> {
 }
 
 /// Has a model solve a test set on its own. For the first `most_wrong` wrong answers, what went wrong
-/// is kept. `solved` is called with the tokens generated so far whenever problems have ended.
+/// is kept. `solved` is called with their number whenever problems have ended.
 pub fn free_run(
     model: &Model,
     test: &TestSet,
     options: &RunOptions,
     most_wrong: usize,
-    mut solved: impl FnMut(usize, u64),
+    mut solved: impl FnMut(usize),
 ) -> Result<FreeRun, EvalError> {
     let graph = &test.graph;
     let decoder = model.network.decoder(&model.params);
@@ -176,7 +176,6 @@ pub fn free_run(
         wrong: HashMap::new(),
     };
     let mut outcomes: Vec<Outcome> = Vec::with_capacity(test.problems.len());
-    let mut generated = 0;
     {
         let mut solver = Solver::new(native, options.limits.clone(), memo, options.memory / 2);
         solver.observe(|event| watch.see(event));
@@ -192,8 +191,7 @@ pub fn free_run(
             }
             let ended = solver.step();
             if !ended.is_empty() {
-                generated += ended.iter().map(|outcome| outcome.stats.generated).sum::<u64>();
-                solved(ended.len(), generated);
+                solved(ended.len());
             }
             outcomes.extend(ended);
             if outcomes.len() == test.problems.len() {

@@ -37,7 +37,7 @@ impl Run {
         let start = Instant::now();
         let meter = Meter::new("solving", "problems");
         let of = test.problems().len() as u64;
-        let run = free_run(model, test, &options, args.failures as usize, |solved, _| {
+        let run = free_run(model, test, &options, args.failures as usize, |solved| {
             meter.add(solved as u64, of);
         })
         .map_err(as_failure)?;

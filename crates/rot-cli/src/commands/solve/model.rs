@@ -224,8 +224,9 @@ fn many(args: &SolveArgs, name: &str, solver: &mut Solver<'_, Native>) -> Result
             }
         }
         for outcome in solver.step() {
-            let place = places.remove(&outcome.root).unwrap_or(0);
-            if let Some(slot) = slots.get_mut((place - number) as usize) {
+            if let Some(place) = places.remove(&outcome.root)
+                && let Some(slot) = slots.get_mut((place - number) as usize)
+            {
                 let done = Slot::Done(Err(String::new()));
                 if let Slot::Waiting(question) = std::mem::replace(slot, done) {
                     *slot = Slot::Done(Ok((question, outcome)));
