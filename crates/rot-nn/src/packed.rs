@@ -81,6 +81,11 @@ impl Packed {
         (0..self.ends.len()).zip(starts).map(|(i, start)| start..self.ends[i])
     }
 
+    /// The ids and the targets of each sequence.
+    pub fn iter(&self) -> impl Iterator<Item = [&[u8]; 2]> + '_ {
+        self.sequences().map(|range| [&self.ids[range.clone()], &self.targets[range]])
+    }
+
     /// How many tokens have a target.
     pub fn supervised(&self) -> usize {
         self.targets.iter().filter(|&&target| target != UNSUPERVISED).count()

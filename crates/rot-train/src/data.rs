@@ -64,14 +64,10 @@ pub enum DataError {
 /// Draws the batches of a recipe.
 pub struct Source {
     problems: Vec<Kind>,
-    /// The share of problems with uniform numbers.
-    uniform: f64,
-    paradigm: Paradigm,
     vocabulary: Vocabulary,
     contexts_per_problem: usize,
-    balance: f64,
     shapes: Shapes,
-    batch: usize,
+    recipe: Recipe,
     limit: usize,
 }
 
@@ -104,16 +100,13 @@ impl Source {
         };
         let mut source = Source {
             problems: data.problems.iter().map(kind).collect::<Result<_, RecipeError>>()?,
-            uniform: data.uniform,
-            paradigm: data.paradigm,
             vocabulary: Vocabulary::of_problems(&problems),
             contexts_per_problem: match data.paradigm {
                 Paradigm::Rot => data.contexts_per_problem,
                 Paradigm::Cot | Paradigm::Wt => 1,
             },
-            balance: data.balance,
             shapes: Shapes::default(),
-            batch: recipe.training.batch,
+            recipe: recipe.clone(),
             limit,
         };
         if source.is_balanced() {
@@ -123,7 +116,7 @@ impl Source {
     }
 
     fn is_balanced(&self) -> bool {
-        self.paradigm == Paradigm::Rot && self.balance > 0.0
+        self.recipe.data.paradigm == Paradigm::Rot && self.recipe.data.balance > 0.0
     }
 
     /// Counts the shapes in as many problems as have [`COUNTED`] contexts.
@@ -146,16 +139,16 @@ impl Source {
         &self.vocabulary
     }
 
-    /// The batch of a step, in chunks of about the same number of tokens.
+    /// What is drawn for a step, in chunks of about the same number of tokens.
     pub fn batch(&self, step: u64) -> Result<Vec<Packed>, DataError> {
-        let count = self.batch / self.contexts_per_problem;
+        let count = self.recipe.training.drawn() / self.contexts_per_problem;
         let first = step.wrapping_mul(count as u64);
         let problems = (0..count).into_par_iter().with_min_len(count.div_ceil(16));
         let drawn = problems.map_init(Scratch::default, |scratch, problem| {
             self.draw(first.wrapping_add(problem as u64), scratch)
         });
         let drawn: Vec<Packed> = drawn.collect::<Result<_, DataError>>()?;
-        Ok(chunks(&drawn))
+        Ok(chunks(drawn.iter().flat_map(Packed::iter).collect()))
     }
 
     /// Unfolds the problem at an index: its kind, its context, and what else is random about it.
@@ -168,7 +161,7 @@ impl Source {
         let Kind { problem, sampler, uniform } = &self.problems[(index % of) as usize];
         let index = index / of;
         // As many of the first n problems as the share says, for every n.
-        let until = |index: u64| (index as f64 * self.uniform).floor();
+        let until = |index: u64| (index as f64 * self.recipe.data.uniform).floor();
         let sampler = if until(index + 1) > until(index) { uniform } else { sampler };
         let rng = sampler.write_question(index, &mut scratch.question);
         scratch.graph.clear();
@@ -190,7 +183,7 @@ impl Source {
         }
         for _ in 0..self.contexts_per_problem {
             context.clear();
-            match self.paradigm {
+            match self.recipe.data.paradigm {
                 Paradigm::Wt => scratch.graph.write_wt(root, &mut context),
                 Paradigm::Cot => {
                     if !scratch.graph.write_cot(root, self.limit, &mut context) {
@@ -200,7 +193,7 @@ impl Source {
                     }
                 }
                 Paradigm::Rot => {
-                    let id = if balanced && unit(&mut rng) < self.balance {
+                    let id = if balanced && unit(&mut rng) < self.recipe.data.balance {
                         scratch.draw_by_shape(&mut rng).unwrap_or(root)
                     } else {
                         scratch.graph.context(below(&mut rng, scratch.graph.len())).unwrap_or(root)
@@ -219,7 +212,12 @@ impl Source {
     }
 
     fn too_long(&self, problem: ProblemSize, needed: UBig) -> DataError {
-        DataError::TooLong { problem, paradigm: self.paradigm.name(), needed, limit: self.limit }
+        DataError::TooLong {
+            problem,
+            paradigm: self.recipe.data.paradigm.name(),
+            needed,
+            limit: self.limit,
+        }
     }
 }
 
@@ -251,18 +249,17 @@ fn unit(rng: &mut SampleRng) -> f64 {
     f64::from(rng.next_u32()) / 4_294_967_296.0
 }
 
-/// Distributes sequences over chunks: the longest first, each to the chunk with the fewest tokens.
-fn chunks(drawn: &[Packed]) -> Vec<Packed> {
-    let tokens: usize = drawn.iter().map(Packed::tokens).sum();
-    let mut sequences: Vec<_> =
-        drawn.iter().flat_map(|batch| batch.sequences().map(move |range| (batch, range))).collect();
-    sequences.sort_by_key(|(_, range)| std::cmp::Reverse(range.len()));
+/// Distributes sequences, ids with targets, over chunks: the longest first, each to the chunk with the
+/// fewest tokens.
+pub(crate) fn chunks(mut sequences: Vec<[&[u8]; 2]>) -> Vec<Packed> {
+    let tokens: usize = sequences.iter().map(|[ids, _]| ids.len()).sum();
+    sequences.sort_by_key(|[ids, _]| std::cmp::Reverse(ids.len()));
     let count = tokens.div_ceil(CHUNK_TOKENS).next_multiple_of(CHUNKS);
     let count = count.min(MOST_CHUNKS).min(sequences.len());
     let mut chunks = vec![Packed::default(); count];
-    for (batch, range) in sequences {
+    for [ids, targets] in sequences {
         if let Some(chunk) = chunks.iter_mut().min_by_key(|chunk| chunk.tokens()) {
-            chunk.push(&batch.ids()[range.clone()], &batch.targets()[range]);
+            chunk.push(ids, targets);
         }
     }
     chunks

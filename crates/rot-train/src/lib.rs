@@ -3,6 +3,7 @@
 mod data;
 mod encode;
 pub mod eval;
+mod hardest;
 mod model;
 mod recipe;
 pub mod run;

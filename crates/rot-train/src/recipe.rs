@@ -13,6 +13,9 @@ use rot_nn::{
 use rot_problems::PROBLEMS;
 use serde::{Deserialize, Serialize};
 
+/// The most contexts of a step.
+const MOST_CONTEXTS: usize = 1_000_000;
+
 /// A recipe.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -69,8 +72,11 @@ pub enum ModelConfig {
 pub struct Training {
     /// Steps of the optimiser.
     pub steps: u64,
-    /// Contexts in a step.
+    /// Contexts that a step learns from.
     pub batch: usize,
+    /// Contexts that a step reads first, to learn from the `batch` that the model is least sure of; 0
+    /// to learn from all that are drawn.
+    pub candidates: usize,
     /// How the learning rate goes down.
     pub schedule: Schedule,
     /// Steps after which it is halved, in a step schedule.
@@ -134,6 +140,7 @@ impl Default for Training {
         Training {
             steps: 500_000,
             batch: 256,
+            candidates: 0,
             schedule: Schedule::Step,
             halve_every: 50_000,
             warmup: 0,
@@ -152,6 +159,11 @@ impl Default for Evaluation {
 }
 
 impl Training {
+    /// Contexts that are drawn for a step.
+    pub fn drawn(&self) -> usize {
+        self.candidates.max(self.batch)
+    }
+
     /// The share of the learning rate at a step, counted from zero.
     pub fn factor(&self, step: u64) -> f64 {
         let warm = if step < self.warmup { (step + 1) as f64 / self.warmup as f64 } else { 1.0 };
@@ -299,13 +311,20 @@ impl Recipe {
         if self.seed >= 1 << 63 {
             return wrong("seed must be below 2^63: those above belong to test sets");
         }
-        if !(1..=1_000_000).contains(&training.batch) {
+        if !(1..=MOST_CONTEXTS).contains(&training.batch) {
             return wrong("[training] batch must be between 1 and 1000000");
         }
-        if data.contexts_per_problem == 0
-            || !training.batch.is_multiple_of(data.contexts_per_problem)
+        if training.candidates != 0
+            && !(training.batch..=MOST_CONTEXTS).contains(&training.candidates)
         {
-            return wrong("[data] contexts_per_problem must divide [training] batch");
+            return wrong("[training] candidates must be 0, or at least batch and at most 1000000");
+        }
+        if data.contexts_per_problem == 0
+            || !training.drawn().is_multiple_of(data.contexts_per_problem)
+        {
+            return wrong(
+                "[data] contexts_per_problem must divide [training] candidates, or batch without them",
+            );
         }
         if !share(data.balance) || !share(data.uniform) {
             return wrong("[data] balance and uniform must be between 0 and 1");

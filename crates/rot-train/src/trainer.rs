@@ -6,8 +6,9 @@ use rayon::prelude::*;
 use rot_nn::{Network, Optimizer, Packed, Score, Workspace, sum_gradients};
 
 use crate::Model;
-use crate::data::{DataError, Source};
-use crate::recipe::{Recipe, RecipeError};
+use crate::data::{DataError, Source, chunks};
+use crate::hardest::hardest;
+use crate::recipe::{Recipe, RecipeError, Training};
 
 /// A model in training.
 pub struct Trainer {
@@ -31,7 +32,7 @@ pub struct Trainer {
 pub struct Step {
     /// How well the model did on the batch, before the step.
     pub score: Score,
-    /// Tokens of the batch.
+    /// Tokens that were read, to learn from or to choose from.
     pub tokens: usize,
     /// Multiplications and additions, forward and backward.
     pub flops: u64,
@@ -94,8 +95,24 @@ impl Trainer {
     /// Makes the next step. Where the loss is not finite, the parameters stay as they were.
     pub fn step(&mut self) -> Result<Step, DataError> {
         let step = self.optimizer.steps;
-        let chunks = self.source.batch(step)?;
-        Ok(self.learn(&chunks, self.recipe.training.factor(step)))
+        let drawn = self.source.batch(step)?;
+        let Training { batch, candidates, .. } = self.recipe.training;
+        let factor = self.recipe.training.factor(step);
+        if candidates <= batch {
+            return Ok(self.learn(&drawn, factor));
+        }
+        let decoder = self.network.decoder(&self.params);
+        let (score, chosen) = hardest(decoder.as_ref(), &drawn, batch);
+        let learnt = self.learn(&chunks(chosen), factor);
+        // What stops a training is in what was learnt from.
+        let loss = if learnt.score.loss.is_finite() { score.loss } else { learnt.score.loss };
+        let flops: u64 = drawn.iter().map(|chunk| self.network.flops(chunk)).sum();
+        Ok(Step {
+            score: Score { loss, ..score },
+            tokens: drawn.iter().map(Packed::tokens).sum(),
+            flops: learnt.flops + flops,
+            ..learnt
+        })
     }
 
     /// One step on the given chunks, with that share of the learning rates.

@@ -18,7 +18,7 @@ const MODELS: [&str; 2] = [
 fn recipe(model: &str, more: &str) -> Recipe {
     let text = format!(
         "seed = 3\ndata.problems = [\"mul-2\", \"add-3\"]\ndata.balance = 0.5\ntraining.steps = 60\n\
-         training.batch = 32\ntraining.schedule = \"linear\"\ntraining.stop_when_perfect = false\n\
+         training.batch = 24\ntraining.candidates = 40\ntraining.schedule = \"linear\"\ntraining.stop_when_perfect = false\n\
          evaluation.every = 25\nevaluation.problems = 20\n{model}\n{more}"
     );
     Recipe::parse(&text).unwrap()

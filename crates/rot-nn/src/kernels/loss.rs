@@ -15,6 +15,13 @@ pub fn likeliest(logits: &[f32]) -> u8 {
     best as u8
 }
 
+/// The loss of a row of logits: how little was expected of the target.
+pub fn surprise(logits: &[f32], target: u8) -> f32 {
+    let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let total: f32 = logits.iter().map(|x| exp(x - largest)).sum();
+    total.ln() - (logits[usize::from(target)] - largest)
+}
+
 /// Turns logits `[tokens, vocabulary]` into the gradient of `scale` times the summed loss, and counts
 /// what was right.
 ///
