@@ -11,7 +11,7 @@ use rot_nn::{Decoder, Memory, Packed, UNSUPERVISED, Workspace};
 use crate::generator::{ContextId, End, Generator, Span};
 
 /// Contexts that a worker continues at once: enough for products to be fast, few enough for their
-/// results to stay in the cache.
+/// results, and what is remembered of them, to stay in the cache until they have said what they say.
 const CHUNK: usize = 96;
 
 /// A network that continues contexts greedily.
@@ -26,6 +26,8 @@ const CHUNK: usize = 96;
 pub struct Native {
     decoder: Box<dyn Decoder>,
     drafter: Option<Box<dyn Generator>>,
+    /// Whether the draft is what is said, whatever the network finds likeliest.
+    guided: bool,
     vocabulary: Vocabulary,
     /// The most bytes for memories.
     memory_limit: usize,
@@ -39,6 +41,8 @@ pub struct Native {
     oldest: VecDeque<(u64, ContextId)>,
     /// Bytes of the memories of `waiting`.
     waiting_bytes: usize,
+    /// Memories of contexts that are over, for the next.
+    spare: Vec<Memory>,
     clock: u64,
     workers: Vec<Worker>,
 }
@@ -79,6 +83,7 @@ impl Native {
         Native {
             decoder,
             drafter: None,
+            guided: false,
             vocabulary,
             memory_limit,
             active: Vec::new(),
@@ -86,6 +91,7 @@ impl Native {
             waiting: HashMap::default(),
             oldest: VecDeque::new(),
             waiting_bytes: 0,
+            spare: Vec::new(),
             clock: 0,
             workers: Vec::new(),
         }
@@ -94,6 +100,12 @@ impl Native {
     /// Has another generator draft what is said.
     pub fn with_drafter(self, drafter: Box<dyn Generator>) -> Native {
         Native { drafter: Some(drafter), ..self }
+    }
+
+    /// Has another generator decide what is said, while the network computes as if it did: so the cost
+    /// of a network that is right can be measured before there is one.
+    pub fn guided_by(self, guide: Box<dyn Generator>) -> Native {
+        Native { drafter: Some(guide), guided: true, ..self }
     }
 
     /// What the drafter says to a context, up to THINK or STOP.
@@ -111,7 +123,12 @@ impl Native {
 
     /// Takes contexts in while there is room, and forgets what there is no room for.
     fn make_room(&mut self) {
+        let most = CHUNK * rayon::current_num_threads();
         let mut bytes: usize = self.active.iter().map(|held| held.memory.bytes()).sum();
+        let spare: usize = self.spare.iter().map(Memory::bytes).sum();
+        if self.spare.len() > most || bytes + spare + self.waiting_bytes > self.memory_limit {
+            self.spare.clear();
+        }
         while bytes > self.memory_limit && self.active.len() > 1 {
             if let Some(mut held) = self.active.pop() {
                 bytes -= held.memory.bytes();
@@ -119,7 +136,9 @@ impl Native {
                 self.ready.push_front(held);
             }
         }
-        while let Some(held) = self.ready.front() {
+        while self.active.len() < most
+            && let Some(held) = self.ready.front()
+        {
             // A context that goes on is about as large as those that do already.
             let guess = held.memory.bytes().max(bytes / self.active.len().max(1));
             if !self.active.is_empty() && bytes + guess > self.memory_limit {
@@ -142,17 +161,21 @@ impl Native {
 
     /// Has every active context say its next token.
     fn advance(&mut self) {
-        let Native { decoder, active, workers, vocabulary, .. } = self;
+        let Native { decoder, active, workers, vocabulary, guided, .. } = self;
         let threads = rayon::current_num_threads();
         let chunk = active.len().div_ceil(threads).clamp(1, CHUNK);
         let chunks = active.len().div_ceil(chunk);
         workers.resize_with(chunks.max(workers.len()), Worker::default);
         let (decoder, size) = (decoder.as_ref(), vocabulary.len());
+        let advance = |held: &mut [Held], worker: &mut Worker| match guided {
+            true => worker.advance_guided(decoder, held, size),
+            false => worker.advance(decoder, held, size),
+        };
         if chunks == 1 {
-            workers[0].advance(decoder, active, size);
+            advance(active, &mut workers[0]);
         } else {
             let work = active.par_chunks_mut(chunk).zip(workers.par_iter_mut());
-            work.for_each(|(held, worker)| worker.advance(decoder, held, size));
+            work.for_each(|(held, worker)| advance(held, worker));
         }
     }
 
@@ -186,6 +209,18 @@ impl Worker {
             let (own, others) = logits.split_at(draft.len().max(1) * vocabulary);
             held.hear(own.chunks_exact(vocabulary), &draft);
             logits = others;
+        }
+    }
+
+    /// Reads as without a draft, and then takes the next token from it.
+    fn advance_guided(&mut self, decoder: &dyn Decoder, held: &mut [Held], vocabulary: usize) {
+        let drafts: Vec<_> = held.iter_mut().map(|held| std::mem::take(&mut held.draft)).collect();
+        self.advance(decoder, held, vocabulary);
+        for (held, draft) in held.iter_mut().zip(drafts) {
+            if let Some(&id) = draft.get(held.ids.len() - held.span) {
+                held.end = Some(Ok(id));
+            }
+            held.draft = draft;
         }
     }
 }
@@ -242,7 +277,7 @@ impl Generator for Native {
             None => Held {
                 id,
                 ids: Vec::new(),
-                memory: Memory::default(),
+                memory: self.spare.pop().unwrap_or_default(),
                 span: 0,
                 most,
                 draft: Vec::new(),
@@ -303,8 +338,10 @@ impl Generator for Native {
         if let Some(drafter) = &mut self.drafter {
             drafter.release(id);
         }
-        if let Some((_, held)) = self.waiting.remove(&id) {
+        if let Some((_, mut held)) = self.waiting.remove(&id) {
             self.waiting_bytes -= held.memory.bytes();
+            held.memory.clear();
+            self.spare.push(held.memory);
         } else {
             self.active.retain(|held| held.id != id);
             self.ready.retain(|held| held.id != id);

@@ -140,6 +140,25 @@ fn every_generator_keeps_to_the_rules() {
 }
 
 #[test]
+fn a_guided_network_says_what_its_guide_says() {
+    let questions =
+        ["<GO>47*36=", "<GO>99*99=", "<GO>8+7="].map(|text| parse_tokens(text).unwrap());
+    for network in networks() {
+        let guide = Box::new(Oracle::new(rot_problems::PROBLEMS, LIMIT));
+        let generator = native(network.as_ref(), 1, 4.0, 40_000).guided_by(guide);
+        let mut solver = Solver::new(generator, Limits::default(), None, usize::MAX);
+        for question in &questions {
+            solver.ask(question).unwrap();
+        }
+        let mut outcomes = solver.run();
+        outcomes.sort_by_key(|outcome| outcome.root);
+        let answers = outcomes.into_iter().map(|outcome| outcome.answer.unwrap().to_vec());
+        let expected = ["1692<STOP>", "9801<STOP>", "15<STOP>"];
+        assert!(answers.eq(expected.map(|text| parse_tokens(text).unwrap())));
+    }
+}
+
+#[test]
 fn whatever_a_network_says_there_is_an_answer_or_an_error() {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     let tokens = vocabulary();

@@ -6,12 +6,15 @@
 use std::ops::Range;
 
 use super::attention::exponentials;
-use super::tile::{COLUMNS, Tile, add_panel, add_product};
+use super::tile::{COLUMNS, Tile, add_panel, add_panels, add_product, add_side_by_side};
 use super::{is_fused, vectorised};
 use crate::Workspace;
 
 /// Queries that are taken together.
 const ROWS: usize = 4;
+
+/// Sums that go on at the same time where a token is alone.
+const CHAINS: usize = 4;
 
 /// Tokens of a block.
 pub const BLOCK: usize = COLUMNS;
@@ -66,7 +69,9 @@ impl Remembered {
         work: &mut Workspace,
     ) {
         let new = out.len() / self.width;
-        let mut weights = work.take(ROWS * (position + new).next_multiple_of(BLOCK));
+        // Weights for some queries, or for all heads of one and a factor for each.
+        let stride = (position + new).next_multiple_of(BLOCK);
+        let mut weights = work.take((ROWS * stride).max(self.heads * (stride + 1)));
         if is_fused() {
             vectorised(
                 #[inline(always)]
@@ -89,6 +94,9 @@ impl Remembered {
         weights: &mut [f32],
     ) {
         let new = out.len() / self.width;
+        if new == 1 {
+            return self.row::<FUSED>(qkv, position, blocks, at, out, weights);
+        }
         for head in 0..self.heads {
             let mut row = 0;
             while row + ROWS <= new {
@@ -98,6 +106,94 @@ impl Remembered {
             while row < new {
                 self.rows::<FUSED, 1>(head, row, qkv, position, blocks, at, out, weights);
                 row += 1;
+            }
+        }
+    }
+
+    /// All heads of a token that is the only new one, bit for bit as [`rows`](Remembered::rows) would
+    /// compute them. A sum for a single token is a chain in which each number waits for the one
+    /// before, so several go on at the same time.
+    #[inline(always)]
+    fn row<const FUSED: bool>(
+        self,
+        qkv: &[f32],
+        position: usize,
+        blocks: &[Box<[f32]>],
+        at: &Range<usize>,
+        out: &mut [f32],
+        weights: &mut [f32],
+    ) {
+        let Remembered { width, heads } = self;
+        let channels = width / heads;
+        let scale = 1.0 / (channels as f32).sqrt();
+        let seen = position + 1;
+        let stride = seen.next_multiple_of(BLOCK);
+        let blocks = &blocks[..stride / BLOCK];
+
+        // A product for each head and each block.
+        let products = heads * blocks.len();
+        for first in (0..products).step_by(CHAINS) {
+            let (mut queries, mut keys): ([&[f32]; CHAINS], [&[f32]; CHAINS]) = Default::default();
+            for n in 0..CHAINS {
+                // Where there are fewer left, the last is computed again.
+                let product = (first + n).min(products - 1);
+                let (head, block) = (product % heads, product / heads);
+                queries[n] = &qkv[head * channels..][..channels];
+                keys[n] = &blocks[block][at.start + head * channels * BLOCK..][..channels * BLOCK];
+            }
+            let mut tile: Tile<CHAINS> = [[0.0; COLUMNS]; CHAINS];
+            add_panels::<FUSED, CHAINS>(&mut tile, queries, keys);
+            for (n, products_of) in tile.iter().enumerate().take(products - first) {
+                let (head, block) = ((first + n) % heads, (first + n) / heads);
+                weights[head * stride + block * BLOCK..][..BLOCK].copy_from_slice(products_of);
+            }
+        }
+        let (weights, inverses) = weights.split_at_mut(heads * stride);
+        let inverses = &mut inverses[..heads];
+        for (weights, inverse) in weights.chunks_exact_mut(stride).zip(inverses.iter_mut()) {
+            *inverse = 1.0 / exponentials(&mut weights[..seen], scale).1;
+        }
+        let mut channel = 0;
+        while channel + CHAINS * COLUMNS <= width {
+            self.values::<FUSED, CHAINS>(channel, seen, blocks, at, weights, inverses, out);
+            channel += CHAINS * COLUMNS;
+        }
+        while channel < width {
+            self.values::<FUSED, 1>(channel, seen, blocks, at, weights, inverses, out);
+            channel += COLUMNS;
+        }
+    }
+
+    /// The attended values of the only new token in `N` times sixteen channels.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments)]
+    fn values<const FUSED: bool, const N: usize>(
+        self,
+        channel: usize,
+        seen: usize,
+        blocks: &[Box<[f32]>],
+        at: &Range<usize>,
+        weights: &[f32],
+        inverses: &[f32],
+        out: &mut [f32],
+    ) {
+        let Remembered { width, heads } = self;
+        let head = |n: usize| (channel + n * COLUMNS) / (width / heads);
+        let stride = weights.len() / heads;
+        let mut tile: Tile<N> = [[0.0; COLUMNS]; N];
+        for (b, block) in blocks.iter().enumerate() {
+            let tokens = BLOCK.min(seen - b * BLOCK);
+            let mut of_block: [&[f32]; N] = [&[]; N];
+            for (n, weights_of) in of_block.iter_mut().enumerate() {
+                *weights_of = &weights[head(n) * stride + b * BLOCK..][..tokens];
+            }
+            let values = &block[at.start + BLOCK * width + channel..at.end];
+            add_side_by_side::<FUSED, N>(&mut tile, of_block, values, width);
+        }
+        let out = out[channel..].chunks_exact_mut(COLUMNS);
+        for (n, (out, sums)) in out.zip(&tile).enumerate() {
+            for (out, sum) in out.iter_mut().zip(sums) {
+                *out = sum * inverses[head(n)];
             }
         }
     }
@@ -169,7 +265,13 @@ mod tests {
 
     #[test]
     fn tokens_read_in_any_parts_attend_as_those_read_at_once() {
-        let (width, heads, length) = (32, 2, 37);
+        for (width, heads) in [(16, 1), (32, 2), (96, 3), (128, 8)] {
+            any_parts(width, heads);
+        }
+    }
+
+    fn any_parts(width: usize, heads: usize) {
+        let length = 37;
         let (qkv, mut work) = (noise(length * 3 * width, 1), Workspace::default());
         let (mut expected, mut logs) = (vec![0.0; length * width], vec![0.0; length * heads]);
         let sequence = std::iter::once(0..length);

@@ -65,6 +65,53 @@ pub(super) fn add_panel<const FUSED: bool, const R: usize>(
     *tile = sums;
 }
 
+/// `tile[n] += a[n] b[n]`: rows with panels of their own, so that their sums do not wait for each other.
+#[inline(always)]
+pub(super) fn add_panels<const FUSED: bool, const N: usize>(
+    tile: &mut Tile<N>,
+    a: [&[f32]; N],
+    b: [&[f32]; N],
+) {
+    let (depth, a) = equally_long(a);
+    let mut panels: [&[[f32; COLUMNS]]; N] = [&[]; N];
+    for n in 0..N {
+        panels[n] = &b[n].as_chunks().0[..depth];
+    }
+    let mut sums = *tile;
+    for k in 0..depth {
+        for n in 0..N {
+            for c in 0..COLUMNS {
+                sums[n][c] = multiply_add::<FUSED>(a[n][k], panels[n][k][c], sums[n][c]);
+            }
+        }
+    }
+    *tile = sums;
+}
+
+/// `tile[n] += a[n] b`, where row `k` of `b` for `n` is `b[k * stride + 16 n..][..16]`.
+#[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "several slices at once")]
+pub(super) fn add_side_by_side<const FUSED: bool, const N: usize>(
+    tile: &mut Tile<N>,
+    a: [&[f32]; N],
+    b: &[f32],
+    stride: usize,
+) {
+    let (depth, a) = equally_long(a);
+    let mut sums = *tile;
+    let mut at = 0;
+    for k in 0..depth {
+        let b = &b[at..at + N * COLUMNS];
+        for n in 0..N {
+            for c in 0..COLUMNS {
+                sums[n][c] = multiply_add::<FUSED>(a[n][k], b[n * COLUMNS + c], sums[n][c]);
+            }
+        }
+        at += stride;
+    }
+    *tile = sums;
+}
+
 /// The rows, cut to the length of the first: so the compiler checks it once, not at every element. (A
 /// loop, as `map` is not always inlined, and then hides the length.)
 #[inline(always)]
