@@ -1,5 +1,7 @@
 //! `rot bench`
 
+mod solving;
+
 use std::io::Write;
 use std::time::{Duration, Instant};
 
@@ -47,6 +49,8 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
         note(format_args!("training steps, {what}"));
         step(what, recipe, time, peak, &mut measured)?;
     }
+    note("solving");
+    solving::solving(time, peak, &mut measured)?;
     let record = Record {
         threads: rayon::current_num_threads(),
         vectors: rot_nn::kernels::vectors(),
