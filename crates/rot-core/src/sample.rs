@@ -15,17 +15,21 @@ pub enum Sampling {
     Paper,
     /// Uniform over the same range, so that nearly all numbers have full length.
     Uniform,
+    /// As long as the paper's, of two different digits: where digits repeat, only their places tell
+    /// them apart.
+    Repetitive,
 }
 
 impl Sampling {
     /// All distributions.
-    pub const ALL: [Sampling; 2] = [Sampling::Paper, Sampling::Uniform];
+    pub const ALL: [Sampling; 3] = [Sampling::Paper, Sampling::Uniform, Sampling::Repetitive];
 
-    /// The short name: `paper` or `uniform`.
+    /// The short name: `paper`, `uniform` or `repetitive`.
     pub fn name(self) -> &'static str {
         match self {
             Sampling::Paper => "paper",
             Sampling::Uniform => "uniform",
+            Sampling::Repetitive => "repetitive",
         }
     }
 }
@@ -65,6 +69,7 @@ impl Sampler {
         key[31] = match sampling {
             Sampling::Paper => 0,
             Sampling::Uniform => 1,
+            Sampling::Repetitive => 2,
         };
         Ok(Sampler { problem, size, sampling, key })
     }

@@ -72,10 +72,28 @@ fn draw(
     sampling: Sampling,
     rng: &mut SampleRng,
 ) -> Vec<Token> {
+    let mut paper = || log_uniform(bound, log_with_offset(log_bound, offset), offset, rng);
     match sampling {
-        Sampling::Paper => log_uniform(bound, log_with_offset(log_bound, offset), offset, rng),
+        Sampling::Paper => paper(),
         Sampling::Uniform => uniform(bound, rng),
+        Sampling::Repetitive => {
+            let number = paper();
+            repetitive(bound, number, rng)
+        }
     }
+}
+
+/// A number as long as another, of its first digit and one more. Where that reaches the bound, it is the
+/// first digit over and over, or else the number itself.
+fn repetitive(bound: &[Token], number: Vec<Token>, rng: &mut SampleRng) -> Vec<Token> {
+    let digits = [number[0], Token::digit(rng.random_range(0..10))];
+    let mut mixed = number.clone();
+    for digit in &mut mixed[1..] {
+        *digit = digits[rng.random_range(0..2)];
+    }
+    let same = vec![number[0]; number.len()];
+    let fits = |number: &Vec<Token>| compare(number, bound).is_lt();
+    [mixed, same].into_iter().find(fits).unwrap_or(number)
 }
 
 /// A number below `bound`, all equally likely.

@@ -234,6 +234,29 @@ fn uniform_operands_are_uniform() {
 }
 
 #[test]
+fn repetitive_operands_are_as_long_as_the_papers_and_have_two_digits() {
+    let lengths = |sampling| {
+        let mut counts = [0; 9];
+        for body in bodies(&Mul, 8, sampling, SAMPLES) {
+            for number in split(&body, Token::STAR) {
+                let different: std::collections::HashSet<_> = number.iter().collect();
+                assert!(sampling == Sampling::Paper || different.len() <= 2);
+                counts[number.len()] += 1;
+            }
+        }
+        counts.map(|count| f64::from(count) / (2 * SAMPLES) as f64)
+    };
+    let (paper, repetitive) = (lengths(Sampling::Paper), lengths(Sampling::Repetitive));
+    for (paper, repetitive) in paper.into_iter().zip(repetitive) {
+        assert!((paper - repetitive).abs() < 0.02, "{paper} {repetitive}");
+    }
+    // Also where the bound is not a power of ten.
+    for body in bodies(&Div, 8, Sampling::Repetitive, 2_000) {
+        assert!(split(&body, Token::DIV)[0].len() <= 8);
+    }
+}
+
+#[test]
 fn sequences_are_uniform() {
     let mut counts = vec![0; 10];
     let lcs = bodies(&Lcs, 8, Sampling::Paper, 20_000);

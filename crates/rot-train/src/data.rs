@@ -12,7 +12,7 @@ use rot_core::{
 use rot_nn::Packed;
 
 use crate::encode::encode;
-use crate::recipe::{ProblemSize, Recipe, RecipeError};
+use crate::recipe::{Data, ProblemSize, Recipe, RecipeError};
 use crate::shapes::Shapes;
 
 /// Tokens that a chunk should have: enough for matrix products to be fast, few enough for the cache.
@@ -76,6 +76,26 @@ struct Kind {
     problem: ProblemSize,
     sampler: Sampler,
     uniform: Sampler,
+    repetitive: Sampler,
+}
+
+impl Kind {
+    /// The list from which the problem at an index is taken.
+    fn sampler(&self, index: u64, data: &Data) -> &Sampler {
+        // As many of the first n problems as the share says, for every n.
+        let until = |index: u64, share: f64| (index as f64 * share).floor();
+        let is_due = |index: u64, share: f64| until(index + 1, share) > until(index, share);
+        if is_due(index, data.uniform) {
+            return &self.uniform;
+        }
+        let others = index - until(index, data.uniform) as u64;
+        let share = data.repetitive / (1.0 - data.uniform).max(data.repetitive);
+        if data.repetitive > 0.0 && is_due(others, share) {
+            &self.repetitive
+        } else {
+            &self.sampler
+        }
+    }
 }
 
 /// What a worker uses again for every problem.
@@ -96,7 +116,8 @@ impl Source {
             let ProblemSize { problem: kind, size } = problem;
             let sampler = Sampler::new(kind, size, data.sampling, recipe.seed)?;
             let uniform = Sampler::new(kind, size, Sampling::Uniform, recipe.seed)?;
-            Ok(Kind { problem, sampler, uniform })
+            let repetitive = Sampler::new(kind, size, Sampling::Repetitive, recipe.seed)?;
+            Ok(Kind { problem, sampler, uniform, repetitive })
         };
         let mut source = Source {
             problems: data.problems.iter().map(kind).collect::<Result<_, RecipeError>>()?,
@@ -158,11 +179,9 @@ impl Source {
         scratch: &mut Scratch,
     ) -> Result<(ProblemSize, ContextId, SampleRng), DataError> {
         let of = self.problems.len() as u64;
-        let Kind { problem, sampler, uniform } = &self.problems[(index % of) as usize];
-        let index = index / of;
-        // As many of the first n problems as the share says, for every n.
-        let until = |index: u64| (index as f64 * self.recipe.data.uniform).floor();
-        let sampler = if until(index + 1) > until(index) { uniform } else { sampler };
+        let kind = &self.problems[(index % of) as usize];
+        let (problem, index) = (&kind.problem, index / of);
+        let sampler = kind.sampler(index, &self.recipe.data);
         let rng = sampler.write_question(index, &mut scratch.question);
         scratch.graph.clear();
         let root = scratch
@@ -359,6 +378,21 @@ mod tests {
         let drawn = contexts(&source.batch(0).unwrap());
         let long = drawn.iter().filter(|(ids, _)| ids.len() > 85).count();
         assert!((60..90).contains(&long), "{long}");
+    }
+
+    #[test]
+    fn a_share_of_the_problems_has_few_different_digits() {
+        let text = "data.problems = [\"add-30\"]\ndata.paradigm = \"wt\"\n\
+                    data.uniform = 0.25\ndata.repetitive = 0.5\ntraining.batch = 400";
+        let source = Source::new(&Recipe::parse(text).unwrap(), 512).unwrap();
+        let [mut uniform, mut repetitive] = [0, 0];
+        for index in 0..400 {
+            let kind = &source.problems[0];
+            let sampler = kind.sampler(index, &source.recipe.data);
+            uniform += usize::from(std::ptr::eq(sampler, &kind.uniform));
+            repetitive += usize::from(std::ptr::eq(sampler, &kind.repetitive));
+        }
+        assert_eq!((uniform, repetitive), (100, 200));
     }
 
     #[test]

@@ -1,11 +1,22 @@
 //! Learning from what is hardest: a step reads more contexts than it learns from.
 //!
 //! The ground truth has no noise, so a context of which the model is sure teaches it next to nothing,
-//! and to read costs a third of what to learn costs. What is hard is often what is rare.
+//! and to read costs about a quarter of what to learn costs. What is hard is often what is rare.
+
+use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 use rot_nn::kernels::loss::{likeliest, surprise};
-use rot_nn::{Decoder, Packed, Score, UNSUPERVISED, Workspace, read_afresh};
+use rot_nn::{Decoder, Memory, Packed, Score, UNSUPERVISED, Workspace};
+
+/// What a worker uses again for every chunk of every step.
+#[derive(Default)]
+pub(crate) struct Reader {
+    memories: Vec<Memory>,
+    work: Workspace,
+    logits: Vec<f32>,
+    found: Vec<u8>,
+}
 
 /// How well the network did on some sequences, and how hard each was.
 struct Reading<'a> {
@@ -19,9 +30,15 @@ pub(crate) fn hardest<'a>(
     decoder: &dyn Decoder,
     chunks: &'a [Packed],
     count: usize,
+    readers: &Mutex<Vec<Reader>>,
 ) -> (Score, Vec<[&'a [u8]; 2]>) {
-    let readings = chunks.par_iter().with_max_len(1);
-    let readings = readings.map_init(Workspace::default, |work, chunk| read(decoder, chunk, work));
+    let lock = || readers.lock().unwrap_or_else(PoisonError::into_inner);
+    let readings = chunks.par_iter().with_max_len(1).map(|chunk| {
+        let mut reader = lock().pop().unwrap_or_default();
+        let reading = reader.read(decoder, chunk);
+        lock().push(reader);
+        reading
+    });
     let mut score = Score::default();
     let mut hard = Vec::new();
     for reading in readings.collect::<Vec<_>>() {
@@ -33,29 +50,35 @@ pub(crate) fn hardest<'a>(
     (score, hard.into_iter().take(count).map(|(_, sequence)| sequence).collect())
 }
 
-fn read<'a>(decoder: &dyn Decoder, chunk: &'a Packed, work: &mut Workspace) -> Reading<'a> {
-    let logits = read_afresh(decoder, chunk, work);
-    let mut rows = logits.chunks_exact(decoder.network().vocabulary());
-    let mut reading = Reading { score: Score::default(), hard: Vec::new() };
-    let mut found = vec![UNSUPERVISED; chunk.tokens()];
-    for sequence in chunk.sequences() {
-        let targets = &chunk.targets()[sequence.clone()];
-        let mut worst = 0.0;
-        for (&target, found) in targets.iter().zip(&mut found[sequence.clone()]) {
-            if target != UNSUPERVISED
-                && let Some(row) = rows.next()
-            {
-                *found = likeliest(row);
-                let loss = surprise(row, target);
-                reading.score.loss += f64::from(loss);
-                // The harder of the two; what is no number is the hardest, and stops the training.
-                worst = if loss.total_cmp(&worst).is_gt() { loss } else { worst };
+impl Reader {
+    fn read<'a>(&mut self, decoder: &dyn Decoder, chunk: &'a Packed) -> Reading<'a> {
+        let Reader { memories, work, logits, found } = self;
+        memories.iter_mut().for_each(Memory::clear);
+        memories.resize_with(chunk.len().max(memories.len()), Memory::default);
+        decoder.read(chunk, &mut memories[..chunk.len()], work, logits);
+        let mut rows = logits.chunks_exact(decoder.network().vocabulary());
+        found.clear();
+        found.resize(chunk.tokens(), UNSUPERVISED);
+        let mut reading = Reading { score: Score::default(), hard: Vec::new() };
+        for sequence in chunk.sequences() {
+            let targets = &chunk.targets()[sequence.clone()];
+            let mut worst = 0.0;
+            for (&target, found) in targets.iter().zip(&mut found[sequence.clone()]) {
+                if target != UNSUPERVISED
+                    && let Some(row) = rows.next()
+                {
+                    *found = likeliest(row);
+                    let loss = surprise(row, target);
+                    reading.score.loss += f64::from(loss);
+                    // What is no number is the hardest, and stops the training.
+                    worst = if loss.total_cmp(&worst).is_gt() { loss } else { worst };
+                }
             }
+            reading.hard.push((worst, [&chunk.ids()[sequence], targets]));
         }
-        reading.hard.push((worst, [&chunk.ids()[sequence], targets]));
+        reading.score.count(chunk, found);
+        reading
     }
-    reading.score.count(chunk, &found);
-    reading
 }
 
 #[cfg(test)]
@@ -74,7 +97,7 @@ mod tests {
         }
         let chunks = trainer.source().batch(7).unwrap();
         let decoder = trainer.network().decoder(&trainer.params);
-        let (score, chosen) = hardest(decoder.as_ref(), &chunks, 20);
+        let (score, chosen) = hardest(decoder.as_ref(), &chunks, 20, &Mutex::default());
 
         // The worst token of a sequence, through the gradient's own code: one target at a time.
         let loss = |ids: &[u8], targets: &[u8]| {

@@ -43,12 +43,14 @@ pub struct Data {
     /// How they are put before the model: rot, cot or wt.
     #[serde(with = "named")]
     pub paradigm: Paradigm,
-    /// The distribution of the numbers: paper or uniform.
+    /// The distribution of the numbers: paper, uniform or repetitive.
     #[serde(with = "named")]
     pub sampling: Sampling,
     /// The share of problems whose numbers are drawn uniformly instead, so that nearly all have full
     /// length.
     pub uniform: f64,
+    /// The share of problems whose numbers have few different digits instead.
+    pub repetitive: f64,
     /// Contexts drawn from each problem that is unfolded. The paper draws one.
     pub contexts_per_problem: usize,
     /// The share of contexts that are drawn by the shape that is left when digits are not told apart,
@@ -123,6 +125,7 @@ impl Default for Data {
             paradigm: Paradigm::Rot,
             sampling: Sampling::Paper,
             uniform: 0.0,
+            repetitive: 0.0,
             contexts_per_problem: 1,
             balance: 0.0,
         }
@@ -326,8 +329,11 @@ impl Recipe {
                 "[data] contexts_per_problem must divide [training] candidates, or batch without them",
             );
         }
-        if !share(data.balance) || !share(data.uniform) {
-            return wrong("[data] balance and uniform must be between 0 and 1");
+        if !share(data.balance) || !share(data.uniform) || !share(data.repetitive) {
+            return wrong("[data] balance, uniform and repetitive must be between 0 and 1");
+        }
+        if data.uniform + data.repetitive > 1.0 {
+            return wrong("[data] uniform and repetitive must not be more than 1 together");
         }
         if !share(training.hold)
             || training.hold == 1.0

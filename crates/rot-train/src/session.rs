@@ -67,7 +67,7 @@ struct Clock {
 pub enum Event<'a> {
     /// A step was made.
     Step(&'a Step),
-    /// A test begins.
+    /// A test with one kind of problem begins.
     Testing,
     /// A test has ended; the share of problems right over all kinds, and each kind.
     Result(f64, &'a [(ProblemSize, Evaluation)]),
@@ -268,11 +268,11 @@ impl Session {
         watch: &mut impl FnMut(&Session, Event<'_>),
         testing: &(impl Fn(eval::Progress) + Sync),
     ) -> Result<(), TrainError> {
-        watch(self, Event::Testing);
         let model = self.trainer.model();
         let paradigm = self.trainer.recipe().data.paradigm;
         let mut results = Vec::with_capacity(self.tests.len());
         for (problem, test) in &self.tests {
+            watch(self, Event::Testing);
             results.push((*problem, evaluate(&model, test, paradigm, 0, testing)?));
         }
         let sum = |count: fn(&Evaluation) -> usize| -> usize {

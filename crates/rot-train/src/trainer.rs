@@ -7,7 +7,7 @@ use rot_nn::{Network, Optimizer, Packed, Score, Workspace, sum_gradients};
 
 use crate::Model;
 use crate::data::{DataError, Source, chunks};
-use crate::hardest::hardest;
+use crate::hardest::{Reader, hardest};
 use crate::recipe::{Recipe, RecipeError, Training};
 
 /// A model in training.
@@ -25,6 +25,8 @@ pub struct Trainer {
     gradients: Vec<Vec<f32>>,
     /// As many as threads have worked at once.
     workspaces: Mutex<Vec<Workspace>>,
+    /// The same for reading.
+    readers: Mutex<Vec<Reader>>,
 }
 
 /// What a step was like.
@@ -59,6 +61,7 @@ impl Trainer {
             optimizer,
             gradients: Vec::new(),
             workspaces: Mutex::default(),
+            readers: Mutex::default(),
         })
     }
 
@@ -102,7 +105,7 @@ impl Trainer {
             return Ok(self.learn(&drawn, factor));
         }
         let decoder = self.network.decoder(&self.params);
-        let (score, chosen) = hardest(decoder.as_ref(), &drawn, batch);
+        let (score, chosen) = hardest(decoder.as_ref(), &drawn, batch, &self.readers);
         let learnt = self.learn(&chunks(chosen), factor);
         // What stops a training is in what was learnt from.
         let loss = if learnt.score.loss.is_finite() { score.loss } else { learnt.score.loss };
