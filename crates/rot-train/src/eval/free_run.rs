@@ -47,6 +47,9 @@ pub struct FreeRun {
     pub exact: Vec<bool>,
     /// Whether the answer to each problem is right.
     pub answered: Vec<bool>,
+    /// How clear the least clear decision below each problem was, of those in contexts of its ground
+    /// truth: how much more likely the likeliest token was than the next, as a difference of logits.
+    pub margins: Vec<f32>,
     /// How many problems ended without an answer.
     pub failed: usize,
     /// What all of them cost together; the deepest and the longest of all.
@@ -83,6 +86,8 @@ struct Watch<'a> {
     open: HashMap<u64, Said>,
     /// Contexts of the test set that were run and right.
     right: Vec<bool>,
+    /// The least clear decision in each.
+    margins: Vec<f32>,
     /// Those that were run and wrong.
     wrong: HashMap<ContextId, (Vec<Token>, f32)>,
 }
@@ -113,6 +118,8 @@ impl Watch<'_> {
     /// A context has said all it will say.
     fn close(&mut self, context: u64) {
         let Some(Said { id, tokens, margin }) = self.open.remove(&context) else { return };
+        let least = &mut self.margins[id.index()];
+        *least = least.min(margin);
         if tokens == expected(self.graph, id) {
             self.right[id.index()] = true;
         } else {
@@ -173,6 +180,7 @@ pub fn free_run(
         graph,
         open: HashMap::new(),
         right: vec![false; graph.len()],
+        margins: vec![f32::INFINITY; graph.len()],
         wrong: HashMap::new(),
     };
     let mut outcomes: Vec<Outcome> = Vec::with_capacity(test.problems.len());
@@ -203,8 +211,14 @@ pub fn free_run(
     outcomes.sort_by_key(|outcome| outcome.root);
 
     let exact = deep_right(graph, &watch.right);
+    let mut margins = std::mem::take(&mut watch.margins);
+    for &id in graph.solved_order() {
+        let below = graph.thoughts(id).map(|thought| margins[thought.context.index()]);
+        margins[id.index()] = below.fold(margins[id.index()], f32::min);
+    }
     let mut run = FreeRun {
         exact: test.problems.iter().map(|id| exact[id.index()]).collect(),
+        margins: test.problems.iter().map(|id| margins[id.index()]).collect(),
         answered: Vec::with_capacity(outcomes.len()),
         failed: outcomes.iter().filter(|outcome| outcome.answer.is_err()).count(),
         stats: Stats::default(),

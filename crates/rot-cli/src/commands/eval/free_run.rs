@@ -42,15 +42,16 @@ impl Run {
         })
         .map_err(as_failure)?;
         drop(meter);
-        let pairs = run.exact.iter().zip(&evaluation.right).zip(test.problems());
-        let different = pairs.filter(|((exact, right), _)| exact != right);
-        let disagreements = different
-            .map(|((exact, _), &problem)| {
-                let question = Excerpt(test.graph().question(problem));
-                match exact {
-                    true => format!("{question}: exact in the free run, wrong teacher-forced"),
-                    false => format!("{question}: right teacher-forced, not exact in the free run"),
-                }
+        let disagreements = (0..run.exact.len())
+            .filter(|&place| run.exact[place] != evaluation.right[place])
+            .map(|place| {
+                let question = Excerpt(test.graph().question(test.problems()[place]));
+                let what = match run.exact[place] {
+                    true => "exact in the free run, wrong teacher-forced",
+                    false => "right teacher-forced, not exact in the free run",
+                };
+                let margin = run.margins[place];
+                format!("{question}: {what}; its least clear decision has the margin {margin}")
             })
             .collect();
         Ok(Run { run, seconds: start.elapsed().as_secs_f64(), disagreements })
