@@ -55,15 +55,16 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.";
 
 /// Solve a question by recursion, and show how.
 ///
-/// Without --model the ground truth answers: the procedures of the paper, not a trained network. With -
+/// A trained network answers: the one in this program, which knows arithmetic, or that of --model. With -
 /// for the question, questions are read from standard input, one a line, and answered in order.
 #[derive(Parser)]
 #[command(after_help = "\
 Examples:
   rot solve '1234*5678' --tree
-  rot solve lcs 1234 2468 --json
-  rot solve '27*65' --model runs/mul-4 --steps
-  rot sample mul --size 4 --count 1000 | rot solve - --model runs/mul-4")]
+  rot solve 27*65 --steps
+  rot solve lcs 1234 2468 --oracle --json
+  rot sample mul --size 4 --count 1000 | rot solve -
+  rot solve '27*65' --model runs/mul-4")]
 pub(crate) struct SolveArgs {
     #[command(flatten)]
     pub(crate) question: QuestionArgs,
@@ -73,6 +74,10 @@ pub(crate) struct SolveArgs {
     /// Print one JSON object for each question.
     #[arg(long, conflicts_with = "tree")]
     pub(crate) json: bool,
+    /// Let the ground truth answer: the procedures of the paper, not a network.
+    #[arg(long, conflicts_with_all = ["model", "steps", "trace", "draft", "memo", "no_memo",
+        "max_context", "max_depth", "max_contexts", "max_tokens", "max_seconds"])]
+    pub(crate) oracle: bool,
     #[command(flatten)]
     pub(crate) run: RunArgs,
 }
@@ -80,38 +85,39 @@ pub(crate) struct SolveArgs {
 /// How a model solves questions.
 #[derive(clap::Args)]
 pub(crate) struct RunArgs {
-    /// The model that answers: a weights file, or a run folder for its best checkpoint.
+    /// The model that answers instead of the one in this program: a weights file, or a run folder for
+    /// its best checkpoint.
     #[arg(long, value_name = "PATH")]
     pub(crate) model: Option<PathBuf>,
     /// Show every context as it grows.
-    #[arg(long, requires = "model", conflicts_with_all = ["tree", "json"])]
+    #[arg(long, conflicts_with_all = ["tree", "json"])]
     pub(crate) steps: bool,
     /// Write what happens to a file of JSON lines, for rot replay.
-    #[arg(long, value_name = "FILE", requires = "model")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Have the ground truth draft what the model says: the same answer, sooner.
-    #[arg(long, requires = "model")]
+    #[arg(long)]
     pub(crate) draft: bool,
     /// Keep answers in a file, for the next run.
-    #[arg(long, value_name = "FILE", requires = "model")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) memo: Option<PathBuf>,
     /// Solve a question each time it is asked.
-    #[arg(long, requires = "model", conflicts_with = "memo")]
+    #[arg(long, conflicts_with = "memo")]
     pub(crate) no_memo: bool,
     /// Tokens that a context may have; the model's own limit holds as well.
-    #[arg(long, value_name = "N", requires = "model", help_heading = "Limits of a question")]
+    #[arg(long, value_name = "N", help_heading = "Limits of a question")]
     pub(crate) max_context: Option<usize>,
     /// Contexts that may wait for each other, one below the other.
-    #[arg(long, value_name = "N", requires = "model", help_heading = "Limits of a question")]
+    #[arg(long, value_name = "N", help_heading = "Limits of a question")]
     pub(crate) max_depth: Option<usize>,
     /// Contexts that may be opened.
-    #[arg(long, value_name = "N", requires = "model", help_heading = "Limits of a question")]
+    #[arg(long, value_name = "N", help_heading = "Limits of a question")]
     pub(crate) max_contexts: Option<u64>,
     /// Tokens that may be generated.
-    #[arg(long, value_name = "N", requires = "model", help_heading = "Limits of a question")]
+    #[arg(long, value_name = "N", help_heading = "Limits of a question")]
     pub(crate) max_tokens: Option<u64>,
     /// Seconds that it may take.
-    #[arg(long, value_name = "S", requires = "model", value_parser = time, help_heading = "Limits of a question")]
+    #[arg(long, value_name = "S", value_parser = time, help_heading = "Limits of a question")]
     pub(crate) max_seconds: Option<Duration>,
     #[command(flatten)]
     pub(crate) threads: ThreadArgs,
@@ -307,6 +313,9 @@ pub(crate) struct BenchArgs {
     /// Seconds for each measurement.
     #[arg(long, value_name = "S", default_value_t = 3.0, value_parser = seconds)]
     pub(crate) seconds: f64,
+    /// Measure how the cost of solving grows instead: growth.csv and growth.svg in this folder.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["seconds", "json"])]
+    pub(crate) growth: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) threads: ThreadArgs,
     /// Print one JSON object.

@@ -10,10 +10,10 @@ use rot_solve::{Line, Recursion};
 use crate::output::{Output, Role};
 use crate::tree;
 
-/// Who asked whom, and what came back.
+/// Who asked whom, and what came back. Whatever is asked again is drawn where it is asked first.
 pub(crate) fn draw_tree(recursion: &Recursion, out: &mut Output) -> Result<()> {
+    let mut drawn = HashSet::new();
     for (root, asked) in &recursion.roots {
-        let mut drawn = HashSet::new();
         let asks = |asked: &rot_solve::Asked| {
             asked.context.and_then(|context| recursion.contexts.get(&context))
         };
@@ -24,7 +24,10 @@ pub(crate) fn draw_tree(recursion: &Recursion, out: &mut Output) -> Result<()> {
                 let asks = context.map(|context| context.asks.as_slice()).unwrap_or_default();
                 asks.iter().map(|asked| (asked, asked.tail)).collect()
             },
-            |asked| asked.recalled || asked.context.is_some_and(|number| !drawn.insert(number)),
+            |asked| match asked.context {
+                Some(number) => !drawn.insert(number),
+                None => asked.recalled,
+            },
             |line| -> Result<()> {
                 let asked = line.context;
                 out.dimmed(line.branches)?;

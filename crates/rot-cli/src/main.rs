@@ -7,6 +7,7 @@ mod args;
 mod commands;
 mod drawing;
 mod figure;
+mod folder;
 mod output;
 mod progress;
 mod recipes;

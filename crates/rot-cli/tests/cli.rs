@@ -45,16 +45,16 @@ fn repository() -> &'static Path {
 }
 
 #[test]
-fn solve_says_who_answers() {
-    insta::assert_snapshot!(prints(&["solve", "1234*5678"]), @"
+fn the_ground_truth_says_that_it_answers() {
+    insta::assert_snapshot!(prints(&["solve", "1234*5678", "--oracle"]), @"
     1234*5678 = 7006652
     ground-truth oracle, no trained model: 96 contexts, 1,089 tokens generated, longest context 58; CoT: one context of 1,022
     ");
 }
 
 #[test]
-fn solve_draws_the_recursion() {
-    insta::assert_snapshot!(prints(&["solve", "43*21", "--tree"]), @"
+fn the_ground_truth_draws_the_recursion() {
+    insta::assert_snapshot!(prints(&["solve", "43*21", "--tree", "--oracle"]), @"
     43*21 = 903
     ├─ 43*1 = 43
     ├─ 43*2 = 86
@@ -72,9 +72,9 @@ fn solve_draws_the_recursion() {
 }
 
 #[test]
-fn solve_answers_programs() {
-    let answer: Value = serde_json::from_str(&prints(&["solve", "lcs", "1234", "2468", "--json"]))
-        .expect("one JSON object");
+fn the_ground_truth_answers_programs() {
+    let printed = prints(&["solve", "lcs", "1234", "2468", "--oracle", "--json"]);
+    let answer: Value = serde_json::from_str(&printed).expect("one JSON object");
     assert_eq!(answer["answer"], "24;2<STOP>");
     assert_eq!(answer["model"], "ground-truth oracle");
     assert_eq!(answer["question"], "<GO>1234<LCS>2468=");
@@ -241,7 +241,7 @@ fn wrong_questions_are_wrong_usage() {
         (&["sample", "add", "--size", "0"], "0 is not in 1..="),
         (
             &["sample", "add", "--size", "3", "--sampling", "fair"],
-            "[possible values: paper, uniform]",
+            "[possible values: paper, uniform, repetitive]",
         ),
         (&["stats", "merge"], "'merge' has no sizes in the paper"),
         (&["stats", "add", "--samples", "0"], "0 is not in 1.."),
@@ -512,6 +512,6 @@ fn the_examples_in_the_help_work() {
             examples += 1;
         }
     }
-    assert_eq!(examples, 13);
+    assert_eq!(examples, 15);
     assert!(prints(&["eval", "--help"]).contains("Examples:\n  rot eval runs/mul-8 --problem mul"));
 }

@@ -152,7 +152,8 @@ fn limits_are_named() {
         let error = text(&output.stderr);
         assert!(error.contains(named) && error.contains("<GO>3+4="), "{flag}: {error}");
     }
-    assert_eq!(rot(&["solve", "-"], "1+2\n").status.code(), Some(2));
+    assert_eq!(rot(&["solve", "-", "--oracle"], "1+2\n").status.code(), Some(2));
+    assert_eq!(rot(&["solve", "3+4", "--oracle", "--steps"], "").status.code(), Some(2));
     assert_eq!(rot(&["solve", "3+4", "--model", "nowhere"], "").status.code(), Some(1));
 }
 
@@ -167,4 +168,92 @@ fn a_free_run_agrees_with_the_teacher() {
     assert_eq!(record["free_run"]["exact_problems"], record["right_problems"]);
     let wrong = rot(&[&args[..], &["--paradigm", "wt"]].concat(), "");
     assert_eq!(wrong.status.code(), Some(2));
+}
+
+/// Questions as many as can be asked, with their answers.
+fn arithmetic(count: u64) -> (String, String) {
+    let (mut questions, mut answers) = (String::new(), String::new());
+    for i in 0..count {
+        let (a, b) = (1000 + 7919 * i % 9000, 100 + 6007 * i % 900);
+        let (question, answer) = match i % 4 {
+            0 => (format!("{a}+{b}"), (a + b).to_string()),
+            1 => (format!("{a}-{b}"), (a - b).to_string()),
+            2 => (format!("{a}*{b}"), (a * b).to_string()),
+            _ => (format!("{a}/{b}"), format!("{}<R>{}", a / b, a % b)),
+        };
+        questions += &format!("{question}\n");
+        answers += &format!("{answer}\n");
+    }
+    (questions, answers)
+}
+
+#[test]
+fn the_embedded_model_knows_arithmetic() {
+    let (questions, answers) = arithmetic(400);
+    assert_eq!(prints(&["solve", "-"], &questions), answers);
+    let json = prints(&["solve", "34*5", "--json"], "");
+    let record: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(record["model"], "embedded model");
+    assert_eq!((&record["answer"], &record["correct"]), (&"170<STOP>".into(), &true.into()));
+    let output = rot(&["solve", "lcs", "12", "23"], "");
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        error.contains("does not know the token <LCS>") && error.contains("--oracle"),
+        "{error}"
+    );
+}
+
+#[test]
+fn trees_of_several_questions_share_what_they_ask() {
+    let trees = prints(&["solve", "-", "--tree"], "12*3\n2*3\n");
+    assert!(trees.starts_with("12*3 = 36\n├─ 2*3 = 6\n"), "{trees}");
+    assert!(trees.ends_with("\n2*3 = 6  (as above)\n"), "{trees}");
+}
+
+#[test]
+fn a_wrong_answer_is_not_passed_off_as_right() {
+    // A model that was stopped long before it knew anything.
+    let folder = tempfile::tempdir().unwrap();
+    let (recipe, run) = (file(folder.path(), "recipe.toml"), file(folder.path(), "run"));
+    fs::write(&recipe, RECIPE).unwrap();
+    let trained = rot(&["train", &recipe, "--steps", "30", "--out", &run], "");
+    assert!(trained.status.success(), "{}", text(&trained.stderr));
+    let mut wrong = 0;
+    for question in (0..10).map(|i| format!("{}+{}", i, 9 - i)) {
+        let json = rot(&["solve", &question, "--json", "--model", &run], "");
+        let record: Value = serde_json::from_slice(&json.stdout).unwrap();
+        let output = rot(&["solve", &question, "--model", &run], "");
+        let noted = text(&output.stderr).contains("the model is wrong: the ground truth is 9");
+        assert_eq!(noted, record["correct"] == false, "{question}");
+        wrong += u32::from(noted);
+    }
+    assert!(wrong > 0);
+}
+
+#[test]
+fn a_memo_survives_a_kill() {
+    let folder = tempfile::tempdir().unwrap();
+    let (memo, input) = (file(folder.path(), "memo"), file(folder.path(), "questions"));
+    let (few, answers) = arithmetic(8);
+    assert_eq!(prints(&["solve", "-", "--memo", &memo], &few), answers);
+    fs::write(&input, arithmetic(100_000).0).unwrap();
+    for milliseconds in [50, 700, 1500] {
+        let mut solving = std::process::Command::new(assert_cmd::cargo::cargo_bin!("rot"))
+            .args(["solve", "-", "--memo", &memo])
+            .stdin(fs::File::open(&input).unwrap())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(milliseconds));
+        assert_eq!(solving.try_wait().unwrap(), None, "it is at work");
+        solving.kill().unwrap();
+        solving.wait().unwrap();
+        // What was there is there still, and nothing is solved again.
+        for line in prints(&["solve", "-", "--json", "--memo", &memo], &few).lines() {
+            let record: Value = serde_json::from_str(line).unwrap();
+            assert_eq!((&record["contexts"], &record["correct"]), (&0.into(), &true.into()));
+        }
+    }
 }

@@ -21,6 +21,9 @@ pub struct Model {
     pub recipe: Recipe,
 }
 
+/// A model for everyday questions; its card is beside it.
+const EMBEDDED: &[u8] = include_bytes!("../../../models/default.safetensors");
+
 /// The notes of a weights file.
 pub(crate) const RECIPE: &str = "recipe";
 pub(crate) const VOCABULARY: &str = "vocabulary";
@@ -29,8 +32,17 @@ impl Model {
     /// Opens a weights file, or the best weights of a run folder.
     pub fn open(path: &Path) -> Result<Model, ModelError> {
         let file = if path.is_dir() { best_weights(path) } else { path.to_path_buf() };
-        let mut checkpoint = Checkpoint::load(&file)?;
-        let unfit = |what: String| ModelError::Unfit { path: file.clone(), what };
+        Model::from_checkpoint(&file, Checkpoint::load(&file)?)
+    }
+
+    /// The model that is part of every program built with this crate.
+    pub fn embedded() -> Result<Model, ModelError> {
+        let path = Path::new("models/default.safetensors");
+        Model::from_checkpoint(path, Checkpoint::from_bytes(path, EMBEDDED)?)
+    }
+
+    fn from_checkpoint(file: &Path, mut checkpoint: Checkpoint) -> Result<Model, ModelError> {
+        let unfit = |what: String| ModelError::Unfit { path: file.to_path_buf(), what };
         let vocabulary: Vocabulary = checkpoint
             .note(VOCABULARY)?
             .parse()

@@ -39,6 +39,9 @@ struct Record {
 
 pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     args.threads.apply()?;
+    if let Some(folder) = &args.growth {
+        return solving::growth(folder);
+    }
     let time = Duration::from_secs_f64(args.seconds);
     let mut measured = Vec::new();
     note("matrix products");

@@ -14,7 +14,7 @@ use crate::args::SolveArgs;
 use crate::output::{Output, Role, counted, grouped};
 use crate::tree;
 
-/// Who answers without a model: the label says so wherever an answer is printed.
+/// Who answers with --oracle: the label says so wherever an answer is printed.
 const MODEL: &str = "ground-truth oracle";
 
 /// An answer for programs, under the names of `rot contexts --jsonl`. What has no bound is text.
@@ -33,11 +33,11 @@ struct Record {
 }
 
 pub(crate) fn run(args: &SolveArgs) -> Result<()> {
-    if let Some(path) = &args.run.model {
-        return model::run(args, path);
+    if !args.oracle {
+        return model::run(args);
     }
     if args.question.is_input() {
-        let what = "questions from standard input are answered by a model: give one with --model";
+        let what = "questions from standard input are answered by a model, not by --oracle";
         return Err(WrongUsage(what.to_owned()).into());
     }
     let question = args.question.read()?;

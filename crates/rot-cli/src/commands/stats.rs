@@ -1,18 +1,17 @@
 //! `rot stats`
 
 use std::fmt::Write as _;
-use std::fs;
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use rot_core::Problem;
 use rot_problems::stats::{Sample, StatsError, log10, sample};
 
 use crate::WrongUsage;
 use crate::args::StatsArgs;
-use crate::figure::{self, Histogram, Panel};
+use crate::figure::histograms::{self, Histogram, Panel};
+use crate::folder::{make_folder, write};
 use crate::output::{Output, aligned, counted, note};
 use crate::progress;
 
@@ -139,7 +138,7 @@ fn svg(figure: &Figure, cells: &[Cell]) -> Result<String> {
         .map(|row| row.iter().map(|cell| panel(figure, cell)).collect())
         .collect();
     let series = figure.series.map(|(name, _)| name);
-    figure::draw(figure.title, series, &rows).map_err(|error| anyhow!("cannot draw: {error}"))
+    histograms::draw(figure.title, series, &rows).map_err(|error| anyhow!("cannot draw: {error}"))
 }
 
 fn panel(figure: &Figure, cell: &Cell) -> Panel {
@@ -231,29 +230,4 @@ impl Table {
         }
         Ok(csv)
     }
-}
-
-/// Makes the folder and tries to write there, before there is anything to lose.
-fn make_folder(folder: &Path) -> Result<()> {
-    let probe = unfinished(folder, "summary.csv");
-    fs::create_dir_all(folder)
-        .and_then(|()| fs::write(&probe, ""))
-        .and_then(|()| fs::remove_file(&probe))
-        .with_context(|| format!("cannot write to the folder '{}'", folder.display()))
-}
-
-/// Writes a file whole or not at all.
-fn write(folder: &Path, name: &str, content: &str) -> Result<()> {
-    let (path, unfinished) = (folder.join(name), unfinished(folder, name));
-    let written = fs::write(&unfinished, content).and_then(|()| fs::rename(&unfinished, &path));
-    if written.is_err() {
-        let _ = fs::remove_file(&unfinished);
-    }
-    written.with_context(|| format!("cannot write '{}'", path.display()))?;
-    note(format_args!("wrote {}", path.display()));
-    Ok(())
-}
-
-fn unfinished(folder: &Path, name: &str) -> PathBuf {
-    folder.join(format!(".{name}.unfinished"))
 }

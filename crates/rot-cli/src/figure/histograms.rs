@@ -5,12 +5,12 @@ use std::error::Error;
 use plotters::coord::combinators::IntoLogRange;
 use plotters::prelude::*;
 
+use super::{COLOURS, FONT, own, power_of_ten};
+
 /// Bins for each factor of ten.
 const BINS_PER_DECADE: i32 = 10;
 const PANEL: (u32, u32) = (210, 150);
 const HEADER: u32 = 60;
-const COLOURS: [RGBColor; 2] = [RGBColor(31, 119, 180), RGBColor(255, 127, 14)];
-const FONT: &str = "sans-serif";
 
 /// Counts of values by their decimal logarithm.
 pub(crate) struct Histogram {
@@ -145,25 +145,6 @@ fn draw_panel(
         chart.draw_series(bars).map_err(own)?;
     }
     Ok(())
-}
-
-/// `1`, `10`, `100`, then `1e3` and so on; nothing between the powers.
-fn power_of_ten(exponent: f64) -> String {
-    let whole = exponent.round();
-    if (exponent - whole).abs() > 1e-6 {
-        return String::new();
-    }
-    match whole as i64 {
-        0 => "1".into(),
-        1 => "10".into(),
-        2 => "100".into(),
-        whole => format!("1e{whole}"),
-    }
-}
-
-/// Drawing errors borrow from the drawing; what they say does not.
-fn own(error: impl std::fmt::Display) -> Box<dyn Error + Send + Sync> {
-    error.to_string().into()
 }
 
 #[cfg(test)]

@@ -123,13 +123,27 @@ pub struct Checkpoint {
 impl Checkpoint {
     /// Reads a whole file and confirms its checksum, if it has one as all of ours do.
     pub fn load(path: &Path) -> Result<Checkpoint, CheckpointError> {
-        let (tensors, notes) = read(path).map_err(|fault| match fault {
-            Fault::Io(source) => {
-                FileError { action: "read", path: path.to_path_buf(), source }.into()
-            }
-            Fault::Content(what) => CheckpointError::Damaged { path: path.to_path_buf(), what },
-        })?;
-        Ok(Checkpoint { path: path.to_path_buf(), tensors, notes })
+        let open = || {
+            let file = File::open(path)?;
+            let size = file.metadata()?.len();
+            Ok((file, size))
+        };
+        let (file, size) = open().map_err(FileError::at("read", path))?;
+        Checkpoint::read(path, BufReader::new(file), size)
+    }
+
+    /// Reads what would be in a file; the path is what errors call it.
+    pub fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Checkpoint, CheckpointError> {
+        Checkpoint::read(path, bytes, bytes.len() as u64)
+    }
+
+    fn read(path: &Path, reader: impl Read, size: u64) -> Result<Checkpoint, CheckpointError> {
+        let path = path.to_path_buf();
+        match read(reader, size) {
+            Ok((tensors, notes)) => Ok(Checkpoint { path, tensors, notes }),
+            Err(Fault::Io(source)) => Err(FileError { action: "read", path, source }.into()),
+            Err(Fault::Content(what)) => Err(CheckpointError::Damaged { path, what }),
+        }
     }
 
     /// Takes a tensor out, if it is there with that shape.
@@ -182,10 +196,7 @@ impl From<io::Error> for Fault {
 
 type Content = (BTreeMap<String, (Vec<usize>, Vec<f32>)>, BTreeMap<String, String>);
 
-fn read(path: &Path) -> Result<Content, Fault> {
-    let file = File::open(path)?;
-    let size = file.metadata()?.len();
-    let mut reader = BufReader::new(file);
+fn read(mut reader: impl Read, size: u64) -> Result<Content, Fault> {
     let header = read_header(&mut reader, size)?;
 
     // Types are looked at first: only then are offsets those of consecutive values.

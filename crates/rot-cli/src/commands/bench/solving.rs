@@ -2,6 +2,8 @@
 //! token, and the ground truth decides which it is.
 
 use std::cell::Cell;
+use std::fmt::Write as _;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
@@ -11,8 +13,14 @@ use rot_problems::PROBLEMS;
 use rot_solve::{Event, Limits, Memo, Native, Oracle, Solver};
 
 use super::{Measured, Rate};
+use crate::commands::costs;
+use crate::figure::lines::{self, Line};
+use crate::folder::{make_folder, write};
+use crate::progress::Meter;
 
 const MEMORY: usize = 4 << 30;
+/// Sub-questions of a problem that are solved at the same time.
+const AT_ONCE: usize = 256;
 
 pub(super) fn solving(time: Duration, peak: f64, measured: &mut Vec<Measured>) -> Result<()> {
     for (what, at_once) in [("1,000 problems at once", 1000), ("one problem at a time", 1)] {
@@ -21,15 +29,63 @@ pub(super) fn solving(time: Duration, peak: f64, measured: &mut Vec<Measured>) -
         let what = format!("generated, paper's Transformer, mul-8, no memo, {what}");
         measured.push(Measured::new(what, &Rate { count: 1.0, seconds }, 0.0, peak, tokens));
     }
-    let problem = find("lcs")?;
-    let mut graph = ThoughtGraph::default();
-    graph.unfold(problem, &questions("lcs", 32, 1)?[0])?;
-    // All sub-questions, so that those that do not depend on each other are answered together.
-    let all: Vec<Vec<Token>> = graph.contexts().map(|id| graph.question(id).to_vec()).collect();
-    let (tokens, seconds) = run(&all, all.len(), Some(Memo::default()), None)?;
-    let what = format!("generated, paper's Transformer, LCS-32 in {seconds:.2} s");
+    let lcs = unfold("lcs", 32)?;
+    let (tokens, seconds) = run(&bottom_up(&lcs), AT_ONCE, Some(Memo::default()), None)?;
+    let what = format!("generated, paper's Transformer, LCS-32, memo: {seconds:.2} s");
     measured.push(Measured::new(what, &Rate { count: 1.0, seconds }, 0.0, peak, tokens));
     Ok(())
+}
+
+/// Solves longer and longer problems, and draws what that costs with and without a memo.
+pub(super) fn growth(folder: &Path) -> Result<()> {
+    make_folder(folder)?;
+    let mut lines = [
+        Line { name: "contexts without a memo", points: Vec::new() },
+        Line { name: "unique contexts", points: Vec::new() },
+        Line { name: "milliseconds to solve", points: Vec::new() },
+    ];
+    let mut csv = String::from("length,naive_contexts,unique_contexts,generated_tokens,seconds\n");
+    let sizes = [2, 4, 8, 12, 16, 20, 24, 28, 32];
+    let meter = Meter::new("solving", "problems");
+    for size in sizes {
+        let lcs = unfold("lcs", size)?;
+        let root = lcs.context(0).ok_or_else(|| anyhow!("the problem has no context"))?;
+        let costs = costs(&lcs, root)?;
+        let (tokens, seconds) = run(&bottom_up(&lcs), AT_ONCE, Some(Memo::default()), None)?;
+        let (naive, unique) = (costs.naive_contexts, costs.unique_contexts);
+        writeln!(csv, "{size},{naive},{unique},{tokens},{seconds:.4}")?;
+        let naive: f64 = naive.to_string().parse()?;
+        for (line, value) in lines.iter_mut().zip([naive, unique as f64, 1000.0 * seconds]) {
+            line.points.push((f64::from(size), value));
+        }
+        meter.add(1, sizes.len() as u64);
+    }
+    drop(meter);
+    let title = "Longest common subsequence: what solving costs";
+    let svg = lines::draw(title, "digits in each sequence", &lines)
+        .map_err(|error| anyhow!("cannot draw: {error}"))?;
+    write(folder, "growth.csv", &csv)?;
+    write(folder, "growth.svg", &svg)
+}
+
+/// The contexts of a random problem.
+fn unfold(name: &str, size: u32) -> Result<ThoughtGraph> {
+    let mut graph = ThoughtGraph::default();
+    graph.unfold(find(name)?, &questions(name, size, 1)?[0])?;
+    Ok(graph)
+}
+
+/// All questions of a graph, those before that others ask, so that what does not depend on each other
+/// is answered together.
+fn bottom_up(graph: &ThoughtGraph) -> Vec<Vec<Token>> {
+    let mut heights = vec![0; graph.len()];
+    for &id in graph.solved_order() {
+        let below = graph.thoughts(id).map(|thought| heights[thought.context.index()] + 1);
+        heights[id.index()] = below.max().unwrap_or(0);
+    }
+    let mut ids: Vec<_> = graph.contexts().collect();
+    ids.sort_by_key(|id| heights[id.index()]);
+    ids.into_iter().map(|id| graph.question(id).to_vec()).collect()
 }
 
 fn find(name: &str) -> Result<&'static dyn Problem> {

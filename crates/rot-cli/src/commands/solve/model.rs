@@ -1,15 +1,14 @@
-//! `rot solve --model`: a network solves questions, one or many.
+//! `rot solve` without `--oracle`: a network solves questions, one or many.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use rot_core::{CostCounter, Text, ThoughtGraph, UBig};
+use rot_core::{CostCounter, Text, ThoughtGraph, Token, UBig};
 use rot_problems::{Lines, Question, read};
 use rot_solve::{
     Event, Line, Memo, MemoFile, Native, Oracle, Outcome, Recursion, RootId, Solver, TRACE_VERSION,
@@ -27,8 +26,8 @@ use crate::progress::Meter;
 const AT_ONCE: usize = 1000;
 /// Events that are kept to be drawn; a trace file has all of them.
 const DRAWN: usize = 1_000_000;
-/// Bytes for what Chain of Thought would have needed.
-const COT_MEMORY: usize = 1 << 28;
+/// Bytes for the ground truth of a question that a model has answered.
+const TRUTH_MEMORY: usize = 1 << 28;
 
 /// An answer for programs. What has no bound is text.
 #[derive(Serialize)]
@@ -37,6 +36,9 @@ struct Record<'a> {
     question: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     answer: Option<String>,
+    /// Whether it is the ground truth's, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    correct: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -87,6 +89,24 @@ impl Watcher {
         }
     }
 
+    /// Draws what was kept.
+    fn draw(&mut self, args: &SolveArgs, out: &mut Output) -> Result<()> {
+        let kept = self.kept.take().unwrap_or_default();
+        if args.run.steps {
+            let mut steps = Steps::default();
+            kept.iter().try_for_each(|line| steps.add(line, out))?;
+        }
+        if args.tree {
+            let mut recursion = Recursion::default();
+            kept.iter().try_for_each(|line| recursion.add(line))?;
+            draw_tree(&recursion, out)?;
+        }
+        if kept.len() == DRAWN {
+            note(format_args!("only the first {} are drawn", counted(DRAWN, "event")));
+        }
+        Ok(())
+    }
+
     /// Writes what is left, and says whether everything was.
     fn finish(&mut self) -> Result<()> {
         if let Some(file) = &mut self.file
@@ -101,10 +121,12 @@ impl Watcher {
     }
 }
 
-pub(super) fn run(args: &SolveArgs, path: &Path) -> Result<()> {
+pub(super) fn run(args: &SolveArgs) -> Result<()> {
     args.run.threads.apply()?;
-    let model = Model::open(path)?;
-    let name = path.display().to_string();
+    let (name, model) = match &args.run.model {
+        Some(path) => (path.display().to_string(), Model::open(path)?),
+        None => ("embedded model".to_owned(), Model::embedded()?),
+    };
     let memory = args.question.memory_limit();
     let decoder = model.network.decoder(&model.params);
     let mut native = Native::new(decoder, model.vocabulary.clone(), memory / 2);
@@ -123,7 +145,7 @@ pub(super) fn run(args: &SolveArgs, path: &Path) -> Result<()> {
         solver.observe(move |event: &Event<'_>| watcher.borrow_mut().see(event.into()));
     }
     let result = if args.question.is_input() {
-        many(args, &name, &mut solver)
+        many(args, &name, &mut solver, &watcher)
     } else {
         one(args, &name, &mut solver, &watcher)
     };
@@ -142,26 +164,17 @@ fn one(
     watcher: &RefCell<Watcher>,
 ) -> Result<()> {
     let question = args.question.read()?;
-    let unknown = |unknown| anyhow!("{unknown}, which {} needs", Text(&question.tokens));
+    let unknown = |unknown| {
+        let question = Text(&question.tokens);
+        anyhow!("{unknown}, which {question} needs: choose a model with --model, or --oracle")
+    };
     solver.ask(&question.tokens).map_err(unknown)?;
     let outcome = solver.run().remove(0);
     let mut out = Output::new();
     if args.json {
         write_record(name, &question, &outcome, &mut out)?;
     } else {
-        let kept = watcher.borrow_mut().kept.take().unwrap_or_default();
-        if args.run.steps {
-            let mut steps = Steps::default();
-            kept.iter().try_for_each(|line| steps.add(line, &mut out))?;
-        }
-        if args.tree {
-            let mut recursion = Recursion::default();
-            kept.iter().try_for_each(|line| recursion.add(line))?;
-            draw_tree(&recursion, &mut out)?;
-        }
-        if kept.len() == DRAWN {
-            note(format_args!("only the first {} are drawn", counted(DRAWN, "event")));
-        }
+        watcher.borrow_mut().draw(args, &mut out)?;
         if let (Ok(answer), false) = (&outcome.answer, args.tree) {
             out.tokens(body(&question.tokens), Role::Question)?;
             write!(out, " = ")?;
@@ -169,8 +182,10 @@ fn one(
             writeln!(out)?;
         }
         let stats = &outcome.stats;
-        let cot = cot(&question)
-            .map_or(String::new(), |tokens| format!("; CoT: one context of {}", grouped(tokens)));
+        let truth = Truth::of(&question);
+        let cot = truth.as_ref().map_or(String::new(), |truth| {
+            format!("; CoT: one context of {}", grouped(&truth.cot_context))
+        });
         out.dimmed(format_args!(
             "{name}: {}, {} generated, {}, {} deep, longest context {}{cot}",
             counted(stats.contexts, "context"),
@@ -180,6 +195,13 @@ fn one(
             grouped(stats.longest)
         ))?;
         writeln!(out)?;
+        out.flush()?;
+        if let (Some(truth), Ok(answer)) = (truth, &outcome.answer)
+            && **answer != *truth.answer
+        {
+            let right = answer_text(&truth.answer);
+            note(format_args!("the model is wrong: the ground truth is {right}"));
+        }
     }
     out.flush()?;
     match outcome.answer {
@@ -196,7 +218,12 @@ enum Slot {
 }
 
 /// Solves questions from standard input, and answers in order.
-fn many(args: &SolveArgs, name: &str, solver: &mut Solver<'_, Native>) -> Result<()> {
+fn many(
+    args: &SolveArgs,
+    name: &str,
+    solver: &mut Solver<'_, Native>,
+    watcher: &RefCell<Watcher>,
+) -> Result<()> {
     let lines = read_lines();
     let mut out = Output::new();
     // What was read and not answered yet; the first of them is question `number`, counted from 0.
@@ -248,6 +275,7 @@ fn many(args: &SolveArgs, name: &str, solver: &mut Solver<'_, Native>) -> Result
         }
     }
     drop(meter);
+    watcher.borrow_mut().draw(args, &mut out)?;
     out.flush()?;
     if failed {
         bail!(AlreadyReported);
@@ -284,6 +312,7 @@ fn answer(
             write_record(name, question, outcome, out)?;
             return Ok(outcome.answer.is_ok());
         }
+        Ok((_, Outcome { answer, .. })) if args.tree => return Ok(answer.is_ok()),
         Ok((_, Outcome { answer: Ok(answer), .. })) => {
             writeln!(out, "{}", answer_text(answer))?;
             return Ok(true);
@@ -332,11 +361,13 @@ fn write_record(
     let stats = &outcome.stats;
     let failure = outcome.answer.as_ref().err();
     let error = failure.map(ToString::to_string);
+    let (truth, answer) = (Truth::of(question), outcome.answer.as_ref().ok());
     let path = failure.map_or(&[][..], |failure| failure.path.as_slice());
     let record = Record {
         model: name.to_owned(),
         question: Text(&question.tokens).to_string(),
-        answer: outcome.answer.as_ref().ok().map(|answer| Text(answer).to_string()),
+        answer: answer.map(|answer| Text(answer).to_string()),
+        correct: truth.as_ref().zip(answer).map(|(truth, answer)| *truth.answer == **answer),
         error: error.as_deref(),
         path: path.iter().map(|question| Text(question).to_string()).collect(),
         contexts: stats.contexts,
@@ -344,16 +375,26 @@ fn write_record(
         memo_hits: stats.memo_hits,
         deepest: stats.deepest,
         longest_context: stats.longest,
-        cot_context: cot(question).map(|tokens| tokens.to_string()),
+        cot_context: truth.map(|truth| truth.cot_context.to_string()),
     };
     serde_json::to_writer(&mut *out, &record)?;
     writeln!(out)?;
     Ok(())
 }
 
-/// What Chain of Thought would have needed, if that can be said at little cost.
-fn cot(question: &Question) -> Option<UBig> {
-    let mut graph = ThoughtGraph::with_memory_limit(COT_MEMORY);
-    let root = graph.unfold(question.problem, &question.tokens).ok()?;
-    Some(CostCounter::new(&graph).ok()?.costs(root).cot_context)
+/// What is known of a question that a model has answered.
+struct Truth {
+    answer: Vec<Token>,
+    /// What Chain of Thought would have needed.
+    cot_context: UBig,
+}
+
+impl Truth {
+    /// The ground truth, if it can be said at little cost.
+    fn of(question: &Question) -> Option<Truth> {
+        let mut graph = ThoughtGraph::with_memory_limit(TRUTH_MEMORY);
+        let root = graph.unfold(question.problem, &question.tokens).ok()?;
+        let cot_context = CostCounter::new(&graph).ok()?.costs(root).cot_context;
+        Some(Truth { answer: graph.answer(root).to_vec(), cot_context })
+    }
 }
