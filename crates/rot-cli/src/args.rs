@@ -61,7 +61,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.";
 #[command(after_help = "\
 Examples:
   rot solve '1234*5678' --tree
-  rot solve 27*65 --steps
+  rot solve '27*65' --steps
   rot solve lcs 1234 2468 --oracle --json
   rot sample mul --size 4 --count 1000 | rot solve -
   rot solve '27*65' --model runs/mul-4")]

@@ -89,6 +89,7 @@ impl Kind {
             return &self.uniform;
         }
         let others = index - until(index, data.uniform) as u64;
+        // Of what is left; at most all of it, however the two shares are rounded.
         let share = data.repetitive / (1.0 - data.uniform).max(data.repetitive);
         if data.repetitive > 0.0 && is_due(others, share) {
             &self.repetitive

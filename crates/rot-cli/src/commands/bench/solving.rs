@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow};
 use rot_core::{Problem, Sampler, Sampling, ThoughtGraph, Token, Vocabulary};
 use rot_nn::{Network, Transformer, TransformerConfig};
-use rot_problems::PROBLEMS;
+use rot_problems::{Lcs, Mul, PROBLEMS};
 use rot_solve::{Event, Limits, Memo, Native, Oracle, Solver};
 
 use super::{Measured, Rate};
@@ -24,12 +24,12 @@ const AT_ONCE: usize = 256;
 
 pub(super) fn solving(time: Duration, peak: f64, measured: &mut Vec<Measured>) -> Result<()> {
     for (what, at_once) in [("1,000 problems at once", 1000), ("one problem at a time", 1)] {
-        let questions = questions("mul", 8, 1000)?;
+        let questions = questions(&Mul, 8, 1000)?;
         let (tokens, seconds) = run(&questions, at_once, None, Some(time))?;
         let what = format!("generated, paper's Transformer, mul-8, no memo, {what}");
         measured.push(Measured::new(what, &Rate { count: 1.0, seconds }, 0.0, peak, tokens));
     }
-    let lcs = unfold("lcs", 32)?;
+    let lcs = unfold(&Lcs, 32)?;
     let (tokens, seconds) = run(&bottom_up(&lcs), AT_ONCE, Some(Memo::default()), None)?;
     let what = format!("generated, paper's Transformer, LCS-32, memo: {seconds:.2} s");
     measured.push(Measured::new(what, &Rate { count: 1.0, seconds }, 0.0, peak, tokens));
@@ -48,7 +48,7 @@ pub(super) fn growth(folder: &Path) -> Result<()> {
     let sizes = [2, 4, 8, 12, 16, 20, 24, 28, 32];
     let meter = Meter::new("solving", "problems");
     for size in sizes {
-        let lcs = unfold("lcs", size)?;
+        let lcs = unfold(&Lcs, size)?;
         let root = lcs.context(0).ok_or_else(|| anyhow!("the problem has no context"))?;
         let costs = costs(&lcs, root)?;
         let (tokens, seconds) = run(&bottom_up(&lcs), AT_ONCE, Some(Memo::default()), None)?;
@@ -69,9 +69,9 @@ pub(super) fn growth(folder: &Path) -> Result<()> {
 }
 
 /// The contexts of a random problem.
-fn unfold(name: &str, size: u32) -> Result<ThoughtGraph> {
+fn unfold(problem: &'static dyn Problem, size: u32) -> Result<ThoughtGraph> {
     let mut graph = ThoughtGraph::default();
-    graph.unfold(find(name)?, &questions(name, size, 1)?[0])?;
+    graph.unfold(problem, &questions(problem, size, 1)?[0])?;
     Ok(graph)
 }
 
@@ -88,13 +88,8 @@ fn bottom_up(graph: &ThoughtGraph) -> Vec<Vec<Token>> {
     ids.into_iter().map(|id| graph.question(id).to_vec()).collect()
 }
 
-fn find(name: &str) -> Result<&'static dyn Problem> {
-    let found = PROBLEMS.iter().copied().find(|problem| problem.name() == name);
-    found.ok_or_else(|| anyhow!("there is no problem '{name}'"))
-}
-
-fn questions(name: &str, size: u32, count: u64) -> Result<Vec<Vec<Token>>> {
-    let sampler = Sampler::new(find(name)?, size, Sampling::Paper, 0)?;
+fn questions(problem: &'static dyn Problem, size: u32, count: u64) -> Result<Vec<Vec<Token>>> {
+    let sampler = Sampler::new(problem, size, Sampling::Paper, 0)?;
     let question = |index| {
         let mut question = Vec::new();
         sampler.write_question(index, &mut question);
