@@ -94,24 +94,20 @@ impl Remembered {
         weights: &mut [f32],
     ) {
         let new = out.len() / self.width;
-        if new == 1 {
-            return self.row::<FUSED>(qkv, position, blocks, at, out, weights);
-        }
+        let together = new - new % ROWS;
         for head in 0..self.heads {
-            let mut row = 0;
-            while row + ROWS <= new {
-                self.rows::<FUSED, ROWS>(head, row, qkv, position, blocks, at, out, weights);
-                row += ROWS;
+            for row in (0..together).step_by(ROWS) {
+                self.rows::<FUSED>(head, row, qkv, position, blocks, at, out, weights);
             }
-            while row < new {
-                self.rows::<FUSED, 1>(head, row, qkv, position, blocks, at, out, weights);
-                row += 1;
-            }
+        }
+        for row in together..new {
+            let qkv = &qkv[row * 3 * self.width..][..3 * self.width];
+            let out = &mut out[row * self.width..][..self.width];
+            self.row::<FUSED>(qkv, position + row, blocks, at, out, weights);
         }
     }
 
-    /// All heads of a token that is the only new one, bit for bit as [`rows`](Remembered::rows) would
-    /// compute them. A sum for a single token is a chain in which each number waits for the one
+    /// All heads of one token, bit for bit as [`rows`](Remembered::rows) would compute them. A sum for a single token is a chain in which each number waits for the one
     /// before, so several go on at the same time.
     #[inline(always)]
     fn row<const FUSED: bool>(
@@ -164,7 +160,7 @@ impl Remembered {
         }
     }
 
-    /// The attended values of the only new token in `N` times sixteen channels.
+    /// The attended values of one token in `N` times sixteen channels.
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
     fn values<const FUSED: bool, const N: usize>(
@@ -198,10 +194,10 @@ impl Remembered {
         }
     }
 
-    /// One head of the new tokens `row..row + R`.
+    /// One head of the new tokens `row..row + ROWS`.
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
-    fn rows<const FUSED: bool, const R: usize>(
+    fn rows<const FUSED: bool>(
         self,
         head: usize,
         row: usize,
@@ -215,37 +211,37 @@ impl Remembered {
         let Remembered { width, heads } = self;
         let channels = width / heads;
         let scale = 1.0 / (channels as f32).sqrt();
-        let (first, seen) = (head * channels, position + row + R);
+        let (first, seen) = (head * channels, position + row + ROWS);
         let stride = seen.next_multiple_of(BLOCK);
 
-        let mut queries: [&[f32]; R] = [&[]; R];
+        let mut queries: [&[f32]; ROWS] = [&[]; ROWS];
         for (r, query) in queries.iter_mut().enumerate() {
             *query = &qkv[(row + r) * 3 * width + first..][..channels];
         }
         for (b, block) in blocks[..stride / BLOCK].iter().enumerate() {
             let keys = &block[at.start + first * BLOCK..][..channels * BLOCK];
-            let mut tile: Tile<R> = [[0.0; COLUMNS]; R];
-            add_panel::<FUSED, R>(&mut tile, queries, keys);
+            let mut tile: Tile<ROWS> = [[0.0; COLUMNS]; ROWS];
+            add_panel::<FUSED, ROWS>(&mut tile, queries, keys);
             for (r, products) in tile.iter().enumerate() {
                 weights[r * stride + b * BLOCK..][..BLOCK].copy_from_slice(products);
             }
         }
-        let mut inverse = [0.0; R];
+        let mut inverse = [0.0; ROWS];
         for (r, inverse) in inverse.iter_mut().enumerate() {
             let (past, future) = weights[r * stride..][..seen].split_at_mut(position + row + r + 1);
             *inverse = 1.0 / exponentials(past, scale).1;
             future.fill(0.0);
         }
         for channel in (first..first + channels).step_by(COLUMNS) {
-            let mut tile: Tile<R> = [[0.0; COLUMNS]; R];
+            let mut tile: Tile<ROWS> = [[0.0; COLUMNS]; ROWS];
             for (b, block) in blocks[..stride / BLOCK].iter().enumerate() {
                 let tokens = BLOCK.min(seen - b * BLOCK);
-                let mut of_block: [&[f32]; R] = [&[]; R];
+                let mut of_block: [&[f32]; ROWS] = [&[]; ROWS];
                 for (r, weights_of) in of_block.iter_mut().enumerate() {
                     *weights_of = &weights[r * stride + b * BLOCK..][..tokens];
                 }
                 let values = &block[at.start + BLOCK * width + channel..at.end];
-                add_product::<FUSED, R>(&mut tile, of_block, values, width);
+                add_product::<FUSED, ROWS>(&mut tile, of_block, values, width);
             }
             for (r, sums) in tile.iter().enumerate() {
                 let out = &mut out[(row + r) * width + channel..][..COLUMNS];
