@@ -86,8 +86,9 @@ impl Packed {
         self.sequences().map(|range| [&self.ids[range.clone()], &self.targets[range]])
     }
 
-    /// How many tokens have a target.
-    pub fn supervised(&self) -> usize {
-        self.targets.iter().filter(|&&target| target != UNSUPERVISED).count()
+    /// The tokens that have a target.
+    pub fn supervised(&self) -> impl Iterator<Item = usize> + '_ {
+        let targets = self.targets.iter().enumerate();
+        targets.filter(|&(_, &target)| target != UNSUPERVISED).map(|(t, _)| t)
     }
 }

@@ -193,7 +193,7 @@ impl Run<'_> {
         let mut optimizer = Optimizer::new(&config, layout);
         let mut work = Workspace::default();
         let (mut first, mut losses) = (Vec::new(), Vec::new());
-        let supervised = self.batch.supervised().max(1);
+        let supervised = self.batch.supervised().count().max(1);
         for step in 0..count {
             let mut grads = vec![0.0; layout.len()];
             let scale = 1.0 / supervised as f32;

@@ -29,7 +29,8 @@ use crate::kernels::matmul::Into;
 use crate::kernels::norm::{norm_backward, norm_forward};
 use crate::kernels::rotary::Rotation;
 use crate::kernels::rows::{
-    copy_rows, fill_rows, gate_backward, gate_forward, relu_backward, relu_forward,
+    add_to_rows, fill_rows, gate_backward, gate_forward, gather_rows, relu_backward, relu_forward,
+    scatter_rows,
 };
 use crate::{ConfigError, Decoder, Initial, Layout, Network, Packed, Score, Workspace};
 
@@ -184,16 +185,18 @@ impl Network for Transformer {
 
     fn flops(&self, batch: &Packed) -> u64 {
         let linear = |linear: &Linear| linear.weight.len();
-        let products: usize = self
-            .branches
-            .iter()
-            .map(|branch| linear(&branch.inward) + linear(&branch.outward))
-            .sum();
+        let products = |branch: &Branch| linear(&branch.inward) + linear(&branch.outward);
+        let (last, others) = match self.branches.split_last() {
+            Some((last, others)) => (products(last), others.iter().map(products).sum()),
+            None => (0, 0),
+        };
+        let supervised = batch.supervised().count();
         // A token attends to itself and to those before it, once for weights and once for values.
         let pairs: usize =
             batch.sequences().map(|sequence| sequence.len() * (sequence.len() + 1) / 2).sum();
         let attention = 2 * pairs * self.config.width * self.config.layers;
-        2 * (batch.tokens() * (products + linear(&self.output)) + attention) as u64
+        let asked = supervised * (last + linear(&self.output));
+        2 * (batch.tokens() * others + asked + attention) as u64
     }
 
     fn decoder(&self, params: &[f32]) -> Box<dyn Decoder> {
@@ -222,10 +225,14 @@ impl Network for Transformer {
         }
         let mut last = BranchTape::default();
         let normed = self.last_norm_forward(params, x, &mut last, work);
-        let mut logits = work.take(batch.tokens() * self.vocabulary);
+        let mut logits = work.take(normed.len() / width * self.vocabulary);
         self.output_forward(params, &normed, &mut logits);
 
-        let score = cross_entropy(&mut logits, self.vocabulary, batch, scale);
+        let mut all = work.take(batch.tokens() * self.vocabulary);
+        scatter_rows(&mut all, &logits, self.vocabulary, batch);
+        let score = cross_entropy(&mut all, self.vocabulary, batch, scale);
+        gather_rows(&mut logits, &all, self.vocabulary, batch);
+        work.give(all);
         self.output.learn(&normed, width, &logits, grads);
         let mut dx = work.take(normed.len());
         self.output.backward(params, width, &logits, Into::Fresh, &mut dx);
@@ -379,6 +386,25 @@ impl Transformer {
         index.is_multiple_of(2)
     }
 
+    /// Whether it is the last branch. After its convolution nothing looks at other rows than those of
+    /// tokens that have a target, so only these go on.
+    fn is_last(&self, index: usize) -> bool {
+        index + 1 == self.branches.len()
+    }
+
+    fn gather(&self, x: &[f32], batch: &Packed, work: &mut Workspace) -> Vec<f32> {
+        let mut rows = work.take(batch.supervised().count() * self.config.width);
+        gather_rows(&mut rows, x, self.config.width, batch);
+        rows
+    }
+
+    fn scatter(&self, rows: Vec<f32>, batch: &Packed, work: &mut Workspace) -> Vec<f32> {
+        let mut x = work.take(batch.tokens() * self.config.width);
+        scatter_rows(&mut x, &rows, self.config.width, batch);
+        work.give(rows);
+        x
+    }
+
     /// Passes rows through a branch and what stands around it.
     fn branch_forward(
         &self,
@@ -408,10 +434,15 @@ impl Transformer {
         }
         tape.seen = seen;
         tape.x = x;
+        if self.is_last(index) {
+            let seen =
+                self.gather(if tape.seen.is_empty() { &tape.x } else { &tape.seen }, batch, work);
+            work.give(std::mem::replace(&mut tape.seen, seen));
+        }
         let input = if tape.seen.is_empty() { &tape.x } else { &tape.seen };
 
         let hidden = branch.inward.weight.len() / width;
-        tape.inner = work.take(batch.tokens() * hidden);
+        tape.inner = work.take(input.len() / width * hidden);
         fill_rows(&mut tape.inner, &params[branch.inward.bias.clone()]);
         branch.inward.forward(params, input, width, &mut tape.inner);
         let inside = branch.outward.weight.len() / width;
@@ -432,14 +463,20 @@ impl Transformer {
             match self.config.activation {
                 Activation::Relu => relu_forward(&mut tape.inner),
                 Activation::Gated => {
-                    tape.outer = work.take(batch.tokens() * inside);
+                    tape.outer = work.take(tape.inner.len() / 2);
                     gate_forward(&tape.inner, inside, &mut tape.outer);
                 }
             }
         }
         let outer = if tape.outer.is_empty() { &tape.inner } else { &tape.outer };
-        let mut sum = work.take(tape.x.len());
-        copy_rows(&mut sum, &tape.x, &params[branch.outward.bias.clone()]);
+        let mut sum = if self.is_last(index) {
+            self.gather(&tape.x, batch, work)
+        } else {
+            let mut sum = work.take(tape.x.len());
+            sum.copy_from_slice(&tape.x);
+            sum
+        };
+        add_to_rows(&mut sum, &params[branch.outward.bias.clone()]);
         branch.outward.forward(params, outer, inside, &mut sum);
         match self.config.placement {
             Placement::Before => sum,
@@ -515,6 +552,10 @@ impl Transformer {
         let mut dseen = work.take(dsum.len());
         branch.inward.backward(params, width, &dinner, Into::Fresh, &mut dseen);
         work.give(dinner);
+        if self.is_last(index) {
+            dseen = self.scatter(dseen, batch, work);
+            dsum = self.scatter(dsum, batch, work);
+        }
         if self.config.convolution > 0 {
             let input = if tape.normed.is_empty() { &tape.x } else { &tape.normed };
             let mut dinput = work.take(dseen.len());

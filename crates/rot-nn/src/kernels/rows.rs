@@ -2,6 +2,7 @@
 
 use super::math::{add, sigmoid};
 use super::vectorised;
+use crate::Packed;
 
 /// Sets every row of `y`, `[n, d]`, to `bias`, or to zero where there is none; a product is then added.
 pub fn fill_rows(y: &mut [f32], bias: &[f32]) {
@@ -12,14 +13,28 @@ pub fn fill_rows(y: &mut [f32], bias: &[f32]) {
     }
 }
 
-/// `y = x + bias` in every row, for a residual branch to be added to; `bias` may be empty.
-pub fn copy_rows(y: &mut [f32], x: &[f32], bias: &[f32]) {
-    y.copy_from_slice(x);
+/// Adds `bias` to every row of `y`; it may be empty.
+pub fn add_to_rows(y: &mut [f32], bias: &[f32]) {
     if !bias.is_empty() {
         vectorised(
             #[inline(always)]
             || y.chunks_exact_mut(bias.len()).for_each(|row| add(row, bias)),
         );
+    }
+}
+
+/// Copies those rows of `x`, `[tokens, d]`, whose tokens have a target to `y`, one after another.
+pub fn gather_rows(y: &mut [f32], x: &[f32], d: usize, batch: &Packed) {
+    for (y, t) in y.chunks_exact_mut(d).zip(batch.supervised()) {
+        y.copy_from_slice(&x[t * d..][..d]);
+    }
+}
+
+/// Puts rows back to where [`gather_rows`] took them from; the others become zero.
+pub fn scatter_rows(x: &mut [f32], y: &[f32], d: usize, batch: &Packed) {
+    x.fill(0.0);
+    for (y, t) in y.chunks_exact(d).zip(batch.supervised()) {
+        x[t * d..][..d].copy_from_slice(y);
     }
 }
 
@@ -91,13 +106,14 @@ pub fn gate_backward(x: &[f32], d: usize, dy: &[f32], dx: &mut [f32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::UNSUPERVISED;
     use crate::kernels::testing::{assert_close, assert_gradient, noise};
 
     #[test]
     fn biases_go_to_every_row_and_their_gradient_comes_from_every_row() {
         let (x, bias) = (noise(15, 1), noise(5, 2));
-        let mut y = vec![9.0; 15];
-        copy_rows(&mut y, &x, &bias);
+        let mut y = x.clone();
+        add_to_rows(&mut y, &bias);
         let expected: Vec<f32> = (0..15).map(|i| x[i] + bias[i % 5]).collect();
         assert_close(&y, &expected, 1e-6);
         fill_rows(&mut y, &bias);
@@ -108,6 +124,18 @@ mod tests {
         sum_rows(&mut dbias, &x);
         let expected: Vec<f32> = (0..5).map(|i| bias[i] + x[i] + x[5 + i] + x[10 + i]).collect();
         assert_close(&dbias, &expected, 1e-6);
+    }
+
+    #[test]
+    fn rows_with_a_target_are_gathered_and_put_back() {
+        let mut batch = Packed::default();
+        batch.push(&[0, 0, 0], &[UNSUPERVISED, 1, UNSUPERVISED]);
+        batch.push(&[0], &[2]);
+        let (x, mut y, mut back) = ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], [9.0; 4], [9.0; 8]);
+        gather_rows(&mut y, &x, 2, &batch);
+        assert_eq!(y, [3.0, 4.0, 7.0, 8.0]);
+        scatter_rows(&mut back, &y, 2, &batch);
+        assert_eq!(back, [0.0, 0.0, 3.0, 4.0, 0.0, 0.0, 7.0, 8.0]);
     }
 
     #[test]

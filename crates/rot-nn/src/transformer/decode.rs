@@ -9,9 +9,9 @@ use crate::kernels::matmul::{Into, Matrix};
 use crate::kernels::norm::norm_forward;
 use crate::kernels::panels::Panels;
 use crate::kernels::remembered::{BLOCK, Remembered};
-use crate::kernels::rows::{copy_rows, fill_rows, gate_forward, relu_forward};
+use crate::kernels::rows::{add_to_rows, fill_rows, gate_forward, gather_rows, relu_forward};
 use crate::transformer::parameters::{Linear, NormParams};
-use crate::{Decoder, Memory, Network, Packed, UNSUPERVISED, Workspace};
+use crate::{Decoder, Memory, Network, Packed, Workspace};
 
 /// A Transformer with its parameters, laid out for reading.
 pub(super) struct TransformerDecoder {
@@ -68,6 +68,15 @@ impl TransformerDecoder {
         x
     }
 
+    /// The rows of tokens that have a target.
+    fn asked(&self, x: Vec<f32>, batch: &Packed, work: &mut Workspace) -> Vec<f32> {
+        let width = self.model.config.width;
+        let mut asked = work.take(batch.supervised().count() * width);
+        gather_rows(&mut asked, &x, width, batch);
+        work.give(x);
+        asked
+    }
+
     fn norm(&self, norm: &NormParams, x: &[f32], work: &mut Workspace) -> Vec<f32> {
         let mut y = work.take(x.len());
         let mut stats = work.take(2 * x.len() / self.model.config.width);
@@ -115,11 +124,12 @@ impl TransformerDecoder {
         y
     }
 
-    /// Passes rows through a branch and what stands around it.
+    /// Passes rows through a branch and what stands around it; the last one keeps those that are asked
+    /// for.
     fn branch(
         &self,
         index: usize,
-        x: Vec<f32>,
+        mut x: Vec<f32>,
         batch: &Packed,
         memories: &mut [Memory],
         work: &mut Workspace,
@@ -138,13 +148,26 @@ impl TransformerDecoder {
         if model.config.convolution > 0 {
             seen = self.convolve(index, seen, batch, memories, work);
         }
+        // Rows that are not asked for are dropped as soon as nothing looks back at them any more: after
+        // the last convolution, or the last attention.
+        let last = model.branches.len() - 1;
+        let drop_at = if model.config.convolution > 0 { last } else { last - 1 };
+        if index == last && drop_at == last {
+            x = self.asked(x, batch, work);
+            seen = self.asked(seen, batch, work);
+        }
         let hidden = branch.inward.weight.len() / width;
-        let mut inner = work.take(batch.tokens() * hidden);
+        let mut inner = work.take(seen.len() / width * hidden);
         fill_rows(&mut inner, &params[branch.inward.bias.clone()]);
         inward.multiply(&mut inner, Into::Sum, &seen);
         work.give(seen);
         let outer = if Transformer::is_attention(index) {
-            self.attend(index / 2, inner, batch, memories, work)
+            let mut outer = self.attend(index / 2, inner, batch, memories, work);
+            if index == drop_at {
+                x = self.asked(x, batch, work);
+                outer = self.asked(outer, batch, work);
+            }
+            outer
         } else {
             match model.config.activation {
                 Activation::Relu => {
@@ -159,16 +182,14 @@ impl TransformerDecoder {
                 }
             }
         };
-        let mut sum = work.take(x.len());
-        copy_rows(&mut sum, &x, &params[branch.outward.bias.clone()]);
-        work.give(x);
-        outward.multiply(&mut sum, Into::Sum, &outer);
+        add_to_rows(&mut x, &params[branch.outward.bias.clone()]);
+        outward.multiply(&mut x, Into::Sum, &outer);
         work.give(outer);
         match model.config.placement {
-            Placement::Before => sum,
+            Placement::Before => x,
             Placement::After => {
-                let y = self.norm(&branch.norm, &sum, work);
-                work.give(sum);
+                let y = self.norm(&branch.norm, &x, work);
+                work.give(x);
                 y
             }
         }
@@ -218,7 +239,7 @@ impl Decoder for TransformerDecoder {
         logits: &mut Vec<f32>,
     ) {
         crate::decode::check(self, batch, memories);
-        let (model, width) = (&self.model, self.model.config.width);
+        let model = &self.model;
         let mut x = self.embed(batch, memories, work);
         for index in 0..model.branches.len() {
             x = self.branch(index, x, batch, memories, work);
@@ -226,20 +247,11 @@ impl Decoder for TransformerDecoder {
         for (memory, sequence) in memories.iter_mut().zip(batch.sequences()) {
             model.places(&batch.ids()[sequence], &mut memory.cursor).for_each(drop);
         }
-        // Only rows that are asked for go on, one after another at the front.
-        let mut asked = 0;
-        for (t, &target) in batch.targets().iter().enumerate() {
-            if target != UNSUPERVISED {
-                x.copy_within(t * width..(t + 1) * width, asked * width);
-                asked += 1;
-            }
-        }
-        x.truncate(asked * width);
         if model.config.placement == Placement::Before {
             let normed = self.norm(&model.last_norm, &x, work);
             work.give(std::mem::replace(&mut x, normed));
         }
-        logits.resize(asked * model.vocabulary, 0.0);
+        logits.resize(x.len() / model.config.width * model.vocabulary, 0.0);
         fill_rows(logits, &self.params[model.output.bias.clone()]);
         self.output.multiply(logits, Into::Sum, &x);
         work.give(x);
