@@ -121,7 +121,7 @@ impl Trainer {
     /// One step on the given chunks, with that share of the learning rates.
     pub fn learn(&mut self, chunks: &[Packed], factor: f64) -> Step {
         let (network, params) = (self.network.as_ref(), &self.params);
-        let supervised: usize = chunks.iter().map(Packed::supervised).sum();
+        let supervised: usize = chunks.iter().map(|chunk| chunk.supervised().count()).sum();
         let scale = 1.0 / supervised.max(1) as f32;
         self.gradients.resize_with(chunks.len(), Vec::new);
         let workspaces = &self.workspaces;
