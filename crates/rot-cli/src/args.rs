@@ -401,7 +401,7 @@ pub(crate) struct EvalArgs {
     #[arg(long, requires = "free_run")]
     pub(crate) draft: bool,
     /// In the free run, solve so many problems at the same time.
-    #[arg(long, value_name = "K", default_value_t = 1000, requires = "free_run", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "K", default_value_t = 256, requires = "free_run", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) at_once: u32,
     #[command(flatten)]
     pub(crate) threads: ThreadArgs,

@@ -12,7 +12,7 @@ use crate::output::{grouped, note};
 pub(crate) fn bar(total: u64, unit: &str) -> ProgressBar {
     let template = format!("{{msg:12}} {{wide_bar}} {{percent}}%, {{rate}} {unit}/s, {{eta}} left");
     let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-        let _ = out.write_str(&grouped(state.per_sec() as u64));
+        let _ = out.write_str(&rate_text(state.per_sec()));
     };
     let bar = ProgressBar::new(total);
     match ProgressStyle::with_template(&template) {
@@ -62,8 +62,13 @@ impl Meter {
         let rate = position as f64 / seconds;
         let (doing, unit, share) = (self.doing, self.unit, 100.0 * position as f64 / of as f64);
         let left = of.saturating_sub(position) as f64 / rate;
-        format!("{doing}: {share:.0}%, {} {unit}/s, {left:.0} s left", grouped(rate as u64))
+        format!("{doing}: {share:.0}%, {} {unit}/s, {left:.0} s left", rate_text(rate))
     }
+}
+
+/// A rate, with a decimal where that is not nothing.
+fn rate_text(rate: f64) -> String {
+    if rate < 10.0 { format!("{rate:.1}") } else { grouped(rate as u64) }
 }
 
 #[cfg(test)]
@@ -74,5 +79,6 @@ mod tests {
     fn a_line_has_the_rate_and_the_time_left() {
         let meter = Meter::new("reading", "tokens");
         assert_eq!(meter.line(25_000, 100_000, 10.0), "reading: 25%, 2,500 tokens/s, 30 s left");
+        assert_eq!(meter.line(1, 3, 4.0), "reading: 33%, 0.2 tokens/s, 8 s left");
     }
 }

@@ -10,8 +10,9 @@ use rot_nn::{Decoder, Memory, Packed, UNSUPERVISED, Workspace};
 
 use crate::generator::{ContextId, End, Generator, Span};
 
-/// Contexts that a worker continues at once: enough for products to be fast, few enough for their
-/// results, and what is remembered of them, to stay in the cache until they have said what they say.
+/// Contexts that are continued at once for each worker: enough for products to be fast, few enough for
+/// their results, and what is remembered of them, to stay in the cache until they have said what they
+/// say.
 const CHUNK: usize = 96;
 
 /// A network that continues contexts greedily.
@@ -26,8 +27,8 @@ const CHUNK: usize = 96;
 pub struct Native {
     decoder: Box<dyn Decoder>,
     drafter: Option<Box<dyn Generator>>,
-    /// Whether the draft is what is said, whatever the network finds likeliest.
-    guided: bool,
+    /// What decides instead of the network.
+    guidance: Option<Guidance>,
     vocabulary: Vocabulary,
     /// The most bytes for memories.
     memory_limit: usize,
@@ -45,6 +46,16 @@ pub struct Native {
     spare: Vec<Memory>,
     clock: u64,
     workers: Vec<Worker>,
+}
+
+/// How a network is guided by a drafter, which decides what is said, while the network computes as if it
+/// did. So the cost of a network that is right can be measured before there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guidance {
+    /// A token at a time, as without a drafter.
+    Tokens,
+    /// A span at once, as with a drafter that is right.
+    Spans,
 }
 
 /// An open context.
@@ -83,7 +94,7 @@ impl Native {
         Native {
             decoder,
             drafter: None,
-            guided: false,
+            guidance: None,
             vocabulary,
             memory_limit,
             active: Vec::new(),
@@ -97,15 +108,20 @@ impl Native {
         }
     }
 
+    /// How many contexts are continued at once. More questions at the same time than that take more
+    /// memory and no less time.
+    pub fn at_once() -> usize {
+        CHUNK * rayon::current_num_threads()
+    }
+
     /// Has another generator draft what is said.
     pub fn with_drafter(self, drafter: Box<dyn Generator>) -> Native {
         Native { drafter: Some(drafter), ..self }
     }
 
-    /// Has another generator decide what is said, while the network computes as if it did: so the cost
-    /// of a network that is right can be measured before there is one.
-    pub fn guided_by(self, guide: Box<dyn Generator>) -> Native {
-        Native { drafter: Some(guide), guided: true, ..self }
+    /// Has another generator decide what is said.
+    pub fn guided_by(self, guide: Box<dyn Generator>, guidance: Guidance) -> Native {
+        Native { drafter: Some(guide), guidance: Some(guidance), ..self }
     }
 
     /// What the drafter says to a context, up to THINK or STOP.
@@ -123,7 +139,7 @@ impl Native {
 
     /// Takes contexts in while there is room, and forgets what there is no room for.
     fn make_room(&mut self) {
-        let most = CHUNK * rayon::current_num_threads();
+        let most = Native::at_once();
         let mut bytes: usize = self.active.iter().map(|held| held.memory.bytes()).sum();
         let spare: usize = self.spare.iter().map(Memory::bytes).sum();
         if self.spare.len() > most || bytes + spare + self.waiting_bytes > self.memory_limit {
@@ -161,21 +177,28 @@ impl Native {
 
     /// Has every active context say its next token.
     fn advance(&mut self) {
-        let Native { decoder, active, workers, vocabulary, guided, .. } = self;
-        let threads = rayon::current_num_threads();
-        let chunk = active.len().div_ceil(threads).clamp(1, CHUNK);
-        let chunks = active.len().div_ceil(chunk);
-        workers.resize_with(chunks.max(workers.len()), Worker::default);
-        let (decoder, size) = (decoder.as_ref(), vocabulary.len());
-        let advance = |held: &mut [Held], worker: &mut Worker| match guided {
-            true => worker.advance_guided(decoder, held, size),
-            false => worker.advance(decoder, held, size),
+        let Native { decoder, active, workers, vocabulary, guidance, .. } = self;
+        let by_tokens = *guidance == Some(Guidance::Tokens);
+        let cost = |held: &Held| {
+            let draft = if by_tokens { 0 } else { held.draft.len() };
+            let unread = held.ids.len() - held.memory.tokens() + draft;
+            // As measured: a context costs nearly a token by itself.
+            unread + 1
         };
-        if chunks == 1 {
-            advance(active, &mut workers[0]);
-        } else {
-            let work = active.par_chunks_mut(chunk).zip(workers.par_iter_mut());
-            work.for_each(|(held, worker)| advance(held, worker));
+        let mut shares = shares(active, cost, rayon::current_num_threads());
+        workers.resize_with(shares.len().max(workers.len()), Worker::default);
+        let (decoder, size) = (decoder.as_ref(), vocabulary.len());
+        let advance = |held: &mut [Held], worker: &mut Worker| match guidance {
+            None => worker.advance(decoder, held, size, false),
+            Some(Guidance::Spans) => worker.advance(decoder, held, size, true),
+            Some(Guidance::Tokens) => worker.advance_by_tokens(decoder, held, size),
+        };
+        match shares.as_mut_slice() {
+            [only] => advance(only, &mut workers[0]),
+            shares => {
+                let work = shares.par_iter_mut().zip(workers.par_iter_mut());
+                work.for_each(|(held, worker)| advance(held, worker));
+            }
         }
     }
 
@@ -185,8 +208,33 @@ impl Native {
     }
 }
 
+/// Splits contexts into up to `count` parts that cost about the same: some read a whole question, most a
+/// single token.
+fn shares<T>(mut held: &mut [T], cost: impl Fn(&T) -> usize, count: usize) -> Vec<&mut [T]> {
+    let all: usize = held.iter().map(&cost).sum();
+    let (mut shares, mut before) = (Vec::with_capacity(count), 0);
+    while !held.is_empty() {
+        let until = (shares.len() + 1) * all / count;
+        let mut size = 0;
+        while size == 0 || (size < held.len() && before + cost(&held[size]) / 2 < until) {
+            before += cost(&held[size]);
+            size += 1;
+        }
+        shares.extend(held.split_off_mut(..size));
+    }
+    shares
+}
+
 impl Worker {
-    fn advance(&mut self, decoder: &dyn Decoder, held: &mut [Held], vocabulary: usize) {
+    /// Reads what there is to read, drafts as well, and takes the tokens that follow: the likeliest, or
+    /// those of the draft if it decides.
+    fn advance(
+        &mut self,
+        decoder: &dyn Decoder,
+        held: &mut [Held],
+        vocabulary: usize,
+        draft_decides: bool,
+    ) {
         let Worker { batch, ids, targets, memories, work, logits } = self;
         batch.clear();
         memories.clear();
@@ -207,15 +255,15 @@ impl Worker {
             held.memory = memory;
             let draft = std::mem::take(&mut held.draft);
             let (own, others) = logits.split_at(draft.len().max(1) * vocabulary);
-            held.hear(own.chunks_exact(vocabulary), &draft);
+            held.hear(own.chunks_exact(vocabulary), &draft, draft_decides);
             logits = others;
         }
     }
 
     /// Reads as without a draft, and then takes the next token from it.
-    fn advance_guided(&mut self, decoder: &dyn Decoder, held: &mut [Held], vocabulary: usize) {
+    fn advance_by_tokens(&mut self, decoder: &dyn Decoder, held: &mut [Held], vocabulary: usize) {
         let drafts: Vec<_> = held.iter_mut().map(|held| std::mem::take(&mut held.draft)).collect();
-        self.advance(decoder, held, vocabulary);
+        self.advance(decoder, held, vocabulary, false);
         for (held, draft) in held.iter_mut().zip(drafts) {
             if let Some(&id) = draft.get(held.ids.len() - held.span) {
                 held.end = Some(Ok(id));
@@ -227,10 +275,18 @@ impl Worker {
 
 impl Held {
     /// Takes the likeliest token as the next, and goes on as long as it is the one of the draft.
-    fn hear<'a>(&mut self, rows: impl ExactSizeIterator<Item = &'a [f32]>, draft: &[u8]) {
+    fn hear<'a>(
+        &mut self,
+        rows: impl ExactSizeIterator<Item = &'a [f32]>,
+        draft: &[u8],
+        draft_decides: bool,
+    ) {
         let count = rows.len();
         for (i, row) in rows.enumerate() {
-            self.end = Some(self.likeliest(row));
+            self.end = Some(match (self.likeliest(row), draft.get(i)) {
+                (Ok(_), Some(&drafted)) if draft_decides => Ok(drafted),
+                (likeliest, _) => likeliest,
+            });
             if i + 1 == count {
                 break;
             }
@@ -346,5 +402,23 @@ impl Generator for Native {
             self.active.retain(|held| held.id != id);
             self.ready.retain(|held| held.id != id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_cost_about_the_same() {
+        let sizes = |costs: &mut [usize], count| -> Vec<usize> {
+            shares(costs, |&cost| cost, count).iter().map(|share| share.len()).collect()
+        };
+        assert_eq!(sizes(&mut [2; 10], 2), [5, 5]);
+        assert_eq!(sizes(&mut [2, 2, 2, 2, 2, 2, 12], 2), [6, 1]);
+        assert_eq!(sizes(&mut [30, 2, 2, 2], 2), [1, 3]);
+        assert_eq!(sizes(&mut [2, 2, 2, 30], 4), [3, 1]);
+        assert_eq!(sizes(&mut [2], 8), [1]);
+        assert_eq!(sizes(&mut [], 2), [0; 0]);
     }
 }

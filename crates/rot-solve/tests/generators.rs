@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rot_core::{Token, Vocabulary, parse_tokens};
 use rot_nn::{Lstm, LstmConfig, Network, Placement, Positions, Transformer, TransformerConfig};
-use rot_solve::{ContextId, End, Generator, Limits, Memo, Native, Oracle, Solver, Span};
+use rot_solve::{ContextId, End, Generator, Guidance, Limits, Memo, Native, Oracle, Solver, Span};
 
 const LIMIT: usize = 64;
 
@@ -143,9 +143,10 @@ fn every_generator_keeps_to_the_rules() {
 fn a_guided_network_says_what_its_guide_says() {
     let questions =
         ["<GO>47*36=", "<GO>99*99=", "<GO>8+7="].map(|text| parse_tokens(text).unwrap());
-    for network in networks() {
+    let guided = |network| [Guidance::Tokens, Guidance::Spans].map(|guidance| (network, guidance));
+    for (network, guidance) in networks().iter().flat_map(guided) {
         let guide = Box::new(Oracle::new(rot_problems::PROBLEMS, LIMIT));
-        let generator = native(network.as_ref(), 1, 4.0, 40_000).guided_by(guide);
+        let generator = native(network.as_ref(), 1, 4.0, 40_000).guided_by(guide, guidance);
         let mut solver = Solver::new(generator, Limits::default(), None, usize::MAX);
         for question in &questions {
             solver.ask(question).unwrap();

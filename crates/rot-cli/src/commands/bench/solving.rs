@@ -10,7 +10,7 @@ use anyhow::{Result, anyhow};
 use rot_core::{Problem, Sampler, Sampling, ThoughtGraph, Token, Vocabulary};
 use rot_nn::{Network, Transformer, TransformerConfig};
 use rot_problems::{Lcs, Mul, PROBLEMS};
-use rot_solve::{Event, Limits, Memo, Native, Oracle, Solver};
+use rot_solve::{Event, Guidance, Limits, Memo, Native, Oracle, Solver};
 
 use super::{Measured, Rate};
 use crate::commands::costs;
@@ -19,20 +19,25 @@ use crate::folder::{make_folder, write};
 use crate::progress::Meter;
 
 const MEMORY: usize = 4 << 30;
-/// Sub-questions of a problem that are solved at the same time.
-const AT_ONCE: usize = 256;
 
 pub(super) fn solving(time: Duration, peak: f64, measured: &mut Vec<Measured>) -> Result<()> {
-    for (what, at_once) in [("1,000 problems at once", 1000), ("one problem at a time", 1)] {
+    let many = Native::at_once();
+    for (what, at_once) in [("many problems at once", many), ("one problem at a time", 1)] {
         let questions = questions(&Mul, 8, 1000)?;
-        let (tokens, seconds) = run(&questions, at_once, None, Some(time))?;
+        let (tokens, seconds) = run(&questions, at_once, None, Guidance::Tokens, Some(time))?;
         let what = format!("generated, paper's Transformer, mul-8, no memo, {what}");
         measured.push(Measured::new(what, &Rate { count: 1.0, seconds }, 0.0, peak, tokens));
     }
     let lcs = unfold(&Lcs, 32)?;
-    let (tokens, seconds) = run(&bottom_up(&lcs), AT_ONCE, Some(Memo::default()), None)?;
-    let what = format!("generated, paper's Transformer, LCS-32, memo: {seconds:.2} s");
-    measured.push(Measured::new(what, &Rate { count: 1.0, seconds }, 0.0, peak, tokens));
+    for (guidance, how) in [
+        (Guidance::Tokens, "token by token"),
+        (Guidance::Spans, "spans drafted by the ground truth"),
+    ] {
+        let questions = bottom_up(&lcs);
+        let (tokens, seconds) = run(&questions, many, Some(Memo::default()), guidance, None)?;
+        let what = format!("generated, paper's Transformer, LCS-32, memo, {how}: {seconds:.2} s");
+        measured.push(Measured::new(what, &Rate { count: 1.0, seconds }, 0.0, peak, tokens));
+    }
     Ok(())
 }
 
@@ -51,7 +56,8 @@ pub(super) fn growth(folder: &Path) -> Result<()> {
         let lcs = unfold(&Lcs, size)?;
         let root = lcs.context(0).ok_or_else(|| anyhow!("the problem has no context"))?;
         let costs = costs(&lcs, root)?;
-        let (tokens, seconds) = run(&bottom_up(&lcs), AT_ONCE, Some(Memo::default()), None)?;
+        let (questions, memo) = (bottom_up(&lcs), Some(Memo::default()));
+        let (tokens, seconds) = run(&questions, Native::at_once(), memo, Guidance::Tokens, None)?;
         let (naive, unique) = (costs.naive_contexts, costs.unique_contexts);
         writeln!(csv, "{size},{naive},{unique},{tokens},{seconds:.4}")?;
         let naive: f64 = naive.to_string().parse()?;
@@ -103,6 +109,7 @@ fn run(
     questions: &[Vec<Token>],
     at_once: usize,
     memo: Option<Memo>,
+    guidance: Guidance,
     time: Option<Duration>,
 ) -> Result<(f64, f64)> {
     let vocabulary = Vocabulary::of_problems(PROBLEMS);
@@ -110,7 +117,7 @@ fn run(
     let network = Transformer::new(&TransformerConfig::default(), &digits)?;
     let decoder = network.decoder(&network.layout().initial(0));
     let oracle = Oracle::new(PROBLEMS, network.limit());
-    let native = Native::new(decoder, vocabulary, MEMORY).guided_by(Box::new(oracle));
+    let native = Native::new(decoder, vocabulary, MEMORY).guided_by(Box::new(oracle), guidance);
     let said = Cell::new(0);
     let mut solver = Solver::new(native, Limits::default(), memo, MEMORY);
     solver.observe(|event| {

@@ -22,8 +22,10 @@ use crate::drawing::{Steps, answer_text, body, draw_tree};
 use crate::output::{Output, Role, counted, grouped, note};
 use crate::progress::Meter;
 
-/// Questions from standard input that are solved at the same time.
-const AT_ONCE: usize = 1000;
+/// Lines from standard input that are read ahead.
+const READ_AHEAD: usize = 256;
+/// Questions that can wait to be printed, because one before them has no answer yet.
+const UNPRINTED: usize = 64_000;
 /// Events that are kept to be drawn; a trace file has all of them.
 const DRAWN: usize = 1_000_000;
 /// Bytes for the ground truth of a question that a model has answered.
@@ -232,7 +234,7 @@ fn many(
     let (mut number, mut asked, mut ended, mut failed) = (0u64, 0u64, false, false);
     let meter = Meter::new("solving", "questions");
     loop {
-        while !ended && solver.pending() < AT_ONCE && slots.len() < 64 * AT_ONCE {
+        while !ended && solver.pending() < Native::at_once() && slots.len() < UNPRINTED {
             // Whoever feeds questions one by one may wait for the answer to each.
             let line = if solver.pending() == 0 && slots.is_empty() {
                 lines.recv().map_err(|_| TryRecvError::Disconnected)
@@ -333,7 +335,7 @@ fn answer(
 
 /// Reads lines while others are solved.
 fn read_lines() -> Receiver<io::Result<Result<String, String>>> {
-    let (sender, receiver) = sync_channel(AT_ONCE);
+    let (sender, receiver) = sync_channel(READ_AHEAD);
     std::thread::spawn(move || {
         let mut lines = Lines::new(io::stdin().lock());
         loop {
