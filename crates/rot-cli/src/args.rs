@@ -11,6 +11,10 @@ use rot_solve::Limits;
 
 use crate::WrongUsage;
 
+mod reproduce;
+
+pub(crate) use reproduce::ReproduceArgs;
+
 /// Recursion of Thought: models that open a new context for every sub-question.
 #[derive(Parser)]
 #[command(name = "rot", version, max_term_width = 100, after_help = QUESTIONS)]
@@ -29,6 +33,7 @@ pub(crate) enum Command {
     Check(CheckArgs),
     Train(TrainArgs),
     Eval(EvalArgs),
+    Reproduce(ReproduceArgs),
     Bench(BenchArgs),
     Parity(ParityArgs),
 }

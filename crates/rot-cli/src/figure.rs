@@ -6,6 +6,7 @@ use plotters::style::RGBColor;
 
 pub(crate) mod histograms;
 pub(crate) mod lines;
+pub(crate) mod panels;
 
 const COLOURS: [RGBColor; 3] =
     [RGBColor(31, 119, 180), RGBColor(255, 127, 14), RGBColor(44, 160, 44)];

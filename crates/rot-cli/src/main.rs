@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         Command::Train(args) => commands::train::run(&args),
         Command::Eval(args) => commands::eval::run(&args),
         Command::Bench(args) => commands::bench::run(&args),
+        Command::Reproduce(args) => commands::reproduce::run(&args),
         Command::Parity(args) => commands::parity::run(&args),
     };
     match result {

@@ -498,13 +498,17 @@ fn transcripts_are_true() {
 fn the_examples_in_the_help_work() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut examples = 0;
-    for command in ["", "solve", "contexts", "sample", "stats", "check"] {
+    for command in ["", "solve", "contexts", "sample", "stats", "check", "reproduce"] {
         let args: Vec<&str> = [command, "--help"].into_iter().filter(|a| !a.is_empty()).collect();
         let help = prints(&args);
         let (_, after) = help.rsplit_once("Example").expect("an example in the help");
         let lines = after.lines().skip(1).map_while(|line| line.strip_prefix("  "));
         // All sizes of the paper take a minute; `runs` are models that are not here.
-        let quick = |line: &&str| !line.starts_with("rot stats  ") && !line.contains(" runs/");
+        let quick = |line: &&str| {
+            !line.starts_with("rot stats  ")
+                && !line.contains(" runs/")
+                && !line.contains("--budget")
+        };
         for line in lines.filter(quick) {
             let output = shell(line, folder.path());
             assert!(output.status.success(), "{line}: {}", stderr(&output));
@@ -512,6 +516,6 @@ fn the_examples_in_the_help_work() {
             examples += 1;
         }
     }
-    assert_eq!(examples, 15);
+    assert_eq!(examples, 17);
     assert!(prints(&["eval", "--help"]).contains("Examples:\n  rot eval runs/mul-8 --problem mul"));
 }

@@ -6,6 +6,7 @@ pub mod eval;
 mod hardest;
 mod model;
 mod recipe;
+pub mod reproduce;
 pub mod run;
 mod session;
 mod shapes;

@@ -45,5 +45,5 @@ mod table;
 pub use atomic::write_atomically;
 pub use checkpoint::{Checkpoint, Snapshot};
 pub use error::{CheckpointError, FileError, RunError};
-pub use folder::{KEPT_CHECKPOINTS, Newest, RunFolder, best_weights};
+pub use folder::{KEPT_CHECKPOINTS, Newest, RunFolder, best_weights, holds_run};
 pub use metrics::Metrics;

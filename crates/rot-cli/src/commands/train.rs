@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 use rot_problems::PROBLEMS;
+use rot_train::eval::Evaluation;
 use rot_train::{DataError, Ending, Event, ProblemSize, Recipe, Session, TrainError};
 
 use self::report::Report;
@@ -25,28 +26,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     args.threads.apply()?;
     let mut session = if args.resume { resume(&args.out)? } else { create(args)? };
     let stop = stop_on_interrupt()?;
-    let mut view = View::new(&session);
-    let mut last_test = Vec::new();
-    let meter = Mutex::new(None);
-    let lock = || meter.lock().unwrap_or_else(PoisonError::into_inner);
-    let watch = |session: &Session, event: Event<'_>| {
-        match &event {
-            Event::Testing => *lock() = Some(Meter::new("testing", "tokens")),
-            Event::Result(_, results) => {
-                *lock() = None;
-                last_test = results.to_vec();
-            }
-            Event::Step(_) => (),
-        }
-        view.show(session, &event);
-    };
-    let ending = session.run(&stop, watch, |progress| {
-        if let Some(meter) = &*lock() {
-            meter.add(progress.tokens as u64, progress.of as u64);
-        }
-    });
-    view.end();
-    let ending = ending?;
+    let (ending, last_test) = watch(&mut session, &stop)?;
     if ending == Ending::Interrupted {
         let dir = args.out.display();
         note(format_args!("stopped after step {} and saved", session.step()));
@@ -64,6 +44,35 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     }
     out.flush()?;
     Ok(())
+}
+
+/// Runs a session and shows how it goes. Returns how it ended, and the last test.
+pub(super) fn watch(
+    session: &mut Session,
+    stop: &AtomicBool,
+) -> Result<(Ending, Vec<(ProblemSize, Evaluation)>)> {
+    let mut view = View::new(session);
+    let mut last_test = Vec::new();
+    let meter = Mutex::new(None);
+    let lock = || meter.lock().unwrap_or_else(PoisonError::into_inner);
+    let watch = |session: &Session, event: Event<'_>| {
+        match &event {
+            Event::Testing => *lock() = Some(Meter::new("testing", "tokens")),
+            Event::Result(_, results) => {
+                *lock() = None;
+                last_test = results.to_vec();
+            }
+            Event::Step(_) => (),
+        }
+        view.show(session, &event);
+    };
+    let ending = session.run(stop, watch, |progress| {
+        if let Some(meter) = &*lock() {
+            meter.add(progress.tokens as u64, progress.of as u64);
+        }
+    });
+    view.end();
+    Ok((ending?, last_test))
 }
 
 fn create(args: &TrainArgs) -> Result<Session> {
@@ -147,7 +156,7 @@ fn problem_names() -> String {
 }
 
 /// A flag that an interrupt sets. A second one ends the program as it is.
-fn stop_on_interrupt() -> Result<Arc<AtomicBool>> {
+pub(super) fn stop_on_interrupt() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
     ctrlc::set_handler(move || {

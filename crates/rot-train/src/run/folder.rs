@@ -56,6 +56,11 @@ pub fn best_weights(dir: &Path) -> PathBuf {
     dir.join(BEST)
 }
 
+/// Whether a folder holds a run.
+pub fn holds_run(dir: &Path) -> bool {
+    dir.join(RECIPE).is_file()
+}
+
 impl RunFolder {
     /// Makes a folder for a new run, or takes one that holds none.
     ///
@@ -75,7 +80,7 @@ impl RunFolder {
     /// Opens the folder of a run to go on with it.
     pub fn open(dir: &Path) -> Result<RunFolder, RunError> {
         // Before the lock, so that a mistyped path does not get one.
-        if !dir.join(RECIPE).is_file() {
+        if !holds_run(dir) {
             return Err(RunError::NoRun { dir: dir.to_path_buf() });
         }
         let folder = RunFolder::lock(dir)?;

@@ -1,0 +1,57 @@
+//! What `rot reproduce` can be told.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Parser;
+
+use super::{ThreadArgs, sizes};
+
+/// Reproduce the paper's tables and figures.
+///
+/// Trains and tests a network for each cell of a table, and writes the paper's accuracies and ours side by
+/// side: a CSV file, a table in Markdown, a figure. It goes on where it was stopped.
+#[derive(Parser)]
+#[command(after_help = "\
+Cells can be spread over machines that share the folder: start the same command on each with another
+--shard. Without it, the variables of array jobs say which: SLURM_ARRAY_TASK_ID with
+SLURM_ARRAY_TASK_MIN and SLURM_ARRAY_TASK_COUNT, or JOB_COMPLETION_INDEX with JOB_COMPLETIONS.
+
+Examples:
+  rot reproduce --list
+  rot reproduce transformer-arith --cell mul-2-wt --steps 20 --count 100 --out results
+  rot reproduce transformer-arith --budget 8h --out results")]
+pub(crate) struct ReproduceArgs {
+    /// The experiment; see --list.
+    #[arg(required_unless_present = "list")]
+    pub(crate) experiment: Option<String>,
+    /// Name every table and figure of the paper.
+    #[arg(long, conflicts_with_all = ["cell", "budget", "shard"])]
+    pub(crate) list: bool,
+    /// The folder to write to, and to go on in.
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    pub(crate) out: PathBuf,
+    /// Only this cell: problem, size and paradigm, such as mul-8-rot.
+    #[arg(long, value_name = "CELL")]
+    pub(crate) cell: Option<String>,
+    /// Stop after this time, such as 30m or 8h. The same command goes on later.
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub(crate) budget: Option<Duration>,
+    /// The I-th of N parts of the cells, counted from 1.
+    #[arg(long, value_name = "I/N")]
+    pub(crate) shard: Option<String>,
+    /// Training steps of a RoT cell, instead of the recipe's; the others get as much computing.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) steps: Option<u64>,
+    /// Test problems of a cell, instead of 5,000, or 500 where a problem has many contexts.
+    #[arg(long, value_name = "K", value_parser = sizes())]
+    pub(crate) count: Option<u32>,
+    /// The seed of the trainings.
+    #[arg(long, value_name = "S", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..1 << 62))]
+    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) threads: ThreadArgs,
+    /// Print the table as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

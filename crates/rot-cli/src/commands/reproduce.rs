@@ -1,0 +1,254 @@
+//! `rot reproduce`
+
+mod shard;
+mod tables;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use clap::Parser;
+use rot_core::{DEFAULT_MEMORY_LIMIT, Sampling};
+use rot_train::eval::{Questions, TestSet, evaluate};
+use rot_train::reproduce::{Cell, EXPERIMENTS, Experiment, Plan, Record, Status};
+use rot_train::run::{RunError, holds_run};
+use rot_train::{Ending, Model, ProblemSize, Recipe, Session, TrainError};
+
+use self::shard::Shard;
+use self::tables::{Row, write_tables};
+use super::{sample, stats, train};
+use crate::WrongUsage;
+use crate::args::{ReproduceArgs, SampleArgs, StatsArgs};
+use crate::folder::make_folder;
+use crate::output::{Output, note};
+use crate::progress::Meter;
+use crate::recipes;
+
+/// What the paper shows beside accuracies of networks that are trained from scratch.
+const OTHERS: [(&str, &str); 3] = [
+    ("lengths", "lengths of contexts, and tokens for a problem: the appendix's two figures"),
+    ("samples", "random arithmetic problems of 6 digits: the appendix's table"),
+    ("gpt-3", "fine-tuned GPT-3: its figure and its table; not trained by this program"),
+];
+/// The seed of test sets.
+const TEST_SEED: u64 = 0;
+/// Test problems of a cell, and of one whose problems have more contexts than [`MANY`].
+const COUNTS: [usize; 2] = [5_000, 500];
+const MANY: usize = 500;
+/// Problems by which it is found out how many contexts they have.
+const LOOKED_AT: usize = 20;
+
+pub(crate) fn run(args: &ReproduceArgs) -> Result<()> {
+    args.threads.apply()?;
+    if args.list {
+        return list();
+    }
+    let name = args.experiment.as_deref().unwrap_or_default();
+    match name {
+        "lengths" => {
+            let folder = args.out.join(name);
+            return stats::run(&StatsArgs::parse_from([
+                Path::new("stats"),
+                "--out".as_ref(),
+                &folder,
+            ]));
+        }
+        "samples" => return samples(),
+        _ => (),
+    }
+    let experiment = Experiment::find(name).ok_or_else(|| {
+        let names: Vec<&str> = EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
+        WrongUsage(format!(
+            "cannot reproduce '{name}': there are {}, lengths, samples",
+            names.join(", ")
+        ))
+    })?;
+    let cells = chosen(args, experiment)?;
+    let folder = args.out.join(experiment.name);
+    make_folder(&folder)?;
+    let stop = train::stop_on_interrupt()?;
+    if let Some(budget) = args.budget {
+        let stop = Arc::clone(&stop);
+        std::thread::spawn(move || {
+            std::thread::sleep(budget);
+            stop.store(true, Ordering::Relaxed);
+        });
+    }
+    let mut left = 0;
+    for cell in &cells {
+        if Record::read(&record(&folder, cell))?.is_some() {
+            continue;
+        }
+        if stop.load(Ordering::Relaxed) || !measure(args, experiment, cell, &folder, &stop)? {
+            left += 1;
+            continue;
+        }
+        write_tables(&args.out, experiment, &rows(experiment, &folder)?)?;
+    }
+    if left > 0 {
+        note(format_args!(
+            "stopped with {left} of {} cells to do; the same command goes on",
+            cells.len()
+        ));
+    }
+    let rows = rows(experiment, &folder)?;
+    write_tables(&args.out, experiment, &rows)?;
+    let mut out = Output::new();
+    if args.json {
+        serde_json::to_writer(&mut out, &rows)?;
+        writeln!(out)?;
+    } else {
+        out.write_all(tables::markdown(&rows).as_bytes())?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn list() -> Result<()> {
+    let mut out = Output::new();
+    let trained = EXPERIMENTS.iter().map(|experiment| (experiment.name, experiment.shows));
+    for (name, shows) in trained.chain(OTHERS) {
+        writeln!(out, "{name:<18} {shows}")?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn samples() -> Result<()> {
+    for problem in ["add", "sub", "mul", "div"] {
+        let asked = ["sample", problem, "--size", "6", "--count", "40"];
+        sample::run(&SampleArgs::parse_from(asked))?;
+    }
+    Ok(())
+}
+
+/// The cells that this process is for.
+fn chosen(args: &ReproduceArgs, experiment: &Experiment) -> Result<Vec<Cell>> {
+    let shard = match &args.shard {
+        Some(text) => text.parse().map_err(WrongUsage)?,
+        None => Shard::of_environment(|name| std::env::var(name).ok()).map_err(WrongUsage)?,
+    };
+    let cells = experiment.cells();
+    let Some(name) = &args.cell else {
+        return Ok(shard.of(cells));
+    };
+    let found = cells.into_iter().find(|cell| cell.name() == *name);
+    let found = found.ok_or_else(|| {
+        let text = format!(
+            "{} has no cell '{name}': a cell is a problem, a size of the paper's table and a paradigm, \
+             such as {}-8-rot",
+            experiment.name,
+            experiment.problems()[0]
+        );
+        WrongUsage(text)
+    })?;
+    Ok(vec![found])
+}
+
+fn record(folder: &Path, cell: &Cell) -> PathBuf {
+    folder.join(format!("{}.json", cell.name()))
+}
+
+/// Trains and tests a cell. Returns whether it has a result now.
+fn measure(
+    args: &ReproduceArgs,
+    experiment: &Experiment,
+    cell: &Cell,
+    folder: &Path,
+    stop: &AtomicBool,
+) -> Result<bool> {
+    let name = cell.name();
+    let test = test_set(args, cell.problem)?;
+    let recipe = match cell.plan(&base(args, experiment)?, &test)? {
+        Plan::Train(recipe) => recipe,
+        Plan::TooLong { needed, limit } => {
+            let status = Status::TooLong { needed: needed.to_string(), limit };
+            Record { cell: name, status }.write(&record(folder, cell))?;
+            return Ok(true);
+        }
+    };
+    let dir = folder.join(&name);
+    let opened = if holds_run(&dir) {
+        Session::resume(&dir).map(|(session, _)| session)
+    } else {
+        Session::create(&dir, &recipe)
+    };
+    let mut session = match opened {
+        Err(TrainError::Run(RunError::Locked { .. })) => {
+            note(format_args!("{name}: another process is at it"));
+            return Ok(false);
+        }
+        opened => opened?,
+    };
+    if *session.trainer().recipe() != *recipe {
+        bail!(
+            "'{}' holds a run with other settings: choose another folder with --out, or remove it",
+            dir.display()
+        );
+    }
+    if train::watch(&mut session, stop)?.0 == Ending::Interrupted {
+        return Ok(false);
+    }
+    let model = Model::open(&dir)?;
+    let meter = Meter::new("reading", "tokens");
+    let evaluation = evaluate(&model, &test, cell.paradigm, 0, |progress| {
+        meter.add(progress.tokens as u64, progress.of as u64);
+    })?;
+    drop(meter);
+    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let status = Status::Measured {
+        problems: evaluation.problems,
+        right: evaluation.right_problems,
+        steps: session.step(),
+        seed: args.seed,
+        seconds: session.seconds(),
+        threads: rayon::current_num_threads(),
+        date: now.split('T').next().unwrap_or_default().to_owned(),
+    };
+    Record { cell: name, status }.write(&record(folder, cell))?;
+    Ok(true)
+}
+
+/// The recipe of RoT cells.
+fn base(args: &ReproduceArgs, experiment: &Experiment) -> Result<Recipe> {
+    let name = experiment.recipe();
+    let known = recipes::NAMED.iter().find(|(known, _)| *known == name);
+    let (_, text) = known.ok_or_else(|| anyhow!("there is no recipe {name}"))?;
+    let mut recipe = Recipe::parse(text).with_context(|| format!("recipe {name}"))?;
+    recipe.seed = args.seed;
+    if let Some(steps) = args.steps {
+        recipe.training.steps = steps;
+    }
+    Ok(recipe)
+}
+
+/// The test set of a problem, for all paradigms.
+fn test_set(args: &ReproduceArgs, problem: ProblemSize) -> Result<TestSet> {
+    let ProblemSize { problem, size } = problem;
+    let questions = Questions { problem, size, sampling: Sampling::Paper, seed: TEST_SEED };
+    let draw = |count| {
+        let meter = Meter::new("drawing", "problems");
+        TestSet::draw(&questions, count, DEFAULT_MEMORY_LIMIT, || meter.add(1, count as u64))
+    };
+    let count = match args.count {
+        Some(count) => count as usize,
+        None => {
+            let few = draw(LOOKED_AT)?;
+            let many = few.graph().len() > MANY * few.problems().len();
+            COUNTS[usize::from(many)]
+        }
+    };
+    Ok(draw(count)?)
+}
+
+/// All cells of an experiment, with what is known of them, whoever has found it out.
+fn rows(experiment: &Experiment, folder: &Path) -> Result<Vec<Row>> {
+    let row = |cell: Cell| {
+        let record = Record::read(&record(folder, &cell))?;
+        Ok(Row::new(&cell, record.map(|record| record.status)))
+    };
+    experiment.cells().into_iter().map(row).collect()
+}

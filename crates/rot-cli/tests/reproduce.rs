@@ -1,0 +1,101 @@
+//! The paper's tables as people and programs meet them, with trainings of a few steps.
+#![expect(clippy::unwrap_used, reason = "what goes wrong in a test fails it")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use serde_json::Value;
+
+fn rot(args: &[&str], out: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rot"));
+    command.arg("reproduce").args(args).arg("--out").arg(out);
+    for name in ["SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"] {
+        command.env_remove(name);
+    }
+    command.output().unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The row of a cell, as JSON.
+fn row(output: &Output, paradigm: &str, size: u64) -> Value {
+    assert!(output.status.success(), "{}", stderr(output));
+    let rows: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let is = |row: &&Value| {
+        row["problem"] == "mul" && row["size"] == size && row["paradigm"] == paradigm
+    };
+    rows.iter().find(is).unwrap().clone()
+}
+
+#[test]
+fn a_cell_is_trained_once_and_stands_beside_the_papers() {
+    let folder = tempfile::tempdir().unwrap();
+    let cell =
+        ["transformer-arith", "--cell", "mul-2-wt", "--steps", "2", "--count", "50", "--json"];
+    let first = row(&rot(&cell, folder.path()), "wt", 2);
+    assert_eq!(
+        (first["status"].as_str(), first["problems"].as_u64()),
+        (Some("measured"), Some(50))
+    );
+    assert_eq!(first["paper"][0], 1.0);
+    let again = rot(&cell, folder.path());
+    assert_eq!(row(&again, "wt", 2), first);
+    assert!(!stderr(&again).contains("parameters"), "it was trained again");
+    for name in ["transformer-arith.csv", "transformer-arith.md", "transformer-arith.svg"] {
+        assert!(fs::metadata(folder.path().join(name)).unwrap().len() > 1000, "{name}");
+    }
+
+    // Another machine's result in the same folder is in the table as well.
+    let other = r#"{"cell": "mul-2-rot", "status": "measured", "problems": 10, "right": 9, "steps": 1,
+                    "seed": 0, "seconds": 1.0, "threads": 1, "date": "2026-01-31"}"#;
+    fs::write(folder.path().join("transformer-arith/mul-2-rot.json"), other).unwrap();
+    assert_eq!(row(&rot(&cell, folder.path()), "rot", 2)["accuracy"], 0.9);
+}
+
+#[test]
+fn what_does_not_fit_is_said_and_not_trained() {
+    let folder = tempfile::tempdir().unwrap();
+    let cell = ["transformer-arith", "--cell", "mul-8-cot", "--count", "20", "--json"];
+    let row = row(&rot(&cell, folder.path()), "cot", 8);
+    assert_eq!((row["status"].as_str(), row["limit"].as_u64()), (Some("too_long"), Some(2048)));
+    assert!(row["needed"].as_str().unwrap().parse::<u64>().unwrap() > 2048);
+    assert!(!folder.path().join("transformer-arith/mul-8-cot").exists());
+}
+
+#[test]
+fn what_has_no_time_left_goes_on_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let cell =
+        ["transformer-arith", "--cell", "mul-2-rot", "--steps", "6", "--count", "50", "--json"];
+    let short = [&cell[..], &["--budget", "1ms"]].concat();
+    let stopped = rot(&short, folder.path());
+    assert!(stderr(&stopped).contains("the same command goes on"), "{}", stderr(&stopped));
+    assert_eq!(row(&stopped, "rot", 2)["status"], Value::Null);
+    let went_on = row(&rot(&cell, folder.path()), "rot", 2);
+    assert_eq!(
+        (went_on["status"].as_str(), went_on["steps"].as_u64()),
+        (Some("measured"), Some(6))
+    );
+    assert!(Duration::from_secs_f64(went_on["seconds"].as_f64().unwrap()) > Duration::ZERO);
+}
+
+#[test]
+fn wrong_names_say_what_there_is() {
+    let folder = tempfile::tempdir().unwrap();
+    for (args, said) in [
+        (&["transformer"][..], "transformer-arith"),
+        (&["sorting", "--cell", "mul-2-wt"][..], "sort-8-rot"),
+        (&["sorting", "--shard", "3/2"][..], "1/4"),
+        (&["sorting", "--budget", "soon"][..], "budget"),
+    ] {
+        let output = rot(args, folder.path());
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    }
+    let list = rot(&["--list"], folder.path());
+    assert_eq!(String::from_utf8(list.stdout).unwrap().lines().count(), 7);
+}

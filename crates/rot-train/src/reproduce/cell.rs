@@ -1,0 +1,148 @@
+//! A cell of a table: what is trained for it, and for how long.
+
+use rot_core::{CostCounter, Paradigm, UBig};
+
+use crate::eval::TestSet;
+use crate::{DataError, ProblemSize, Recipe, RecipeError, Trainer};
+
+/// Steps of which the cost is estimated.
+const ESTIMATED: u64 = 4;
+/// To learn from a context costs about three times as much as to read it.
+const LEARNING: f64 = 3.0;
+
+/// A cell of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// The problem and its size.
+    pub problem: ProblemSize,
+    /// How it is put to the network.
+    pub paradigm: Paradigm,
+    /// The paper's accuracy, mean and standard deviation, where it has one.
+    pub paper: Option<[f64; 2]>,
+}
+
+/// What is to be done for a cell.
+#[derive(Clone, Debug)]
+pub enum Plan {
+    /// To train with a recipe.
+    Train(Box<Recipe>),
+    /// Nothing: its contexts do not fit into the network's.
+    TooLong {
+        /// Tokens of the longest context.
+        needed: UBig,
+        /// The most that fit.
+        limit: usize,
+    },
+}
+
+impl Cell {
+    /// Such as `mul-8-rot`.
+    pub fn name(&self) -> String {
+        format!("{}-{}", self.problem, self.paradigm.name())
+    }
+
+    /// The plan for it, where RoT is trained with `base`. WT and CoT are trained with as much computing as
+    /// RoT at the same size: with more steps, and batches for contexts that are shorter or longer.
+    pub fn plan(&self, base: &Recipe, test: &TestSet) -> Result<Plan, RecipeError> {
+        let mut rot = base.clone();
+        rot.data.problems = vec![self.problem];
+        rot.data.paradigm = Paradigm::Rot;
+        let mut recipe = rot.clone();
+        recipe.data.paradigm = self.paradigm;
+        match self.paradigm {
+            Paradigm::Rot => return Ok(Plan::Train(Box::new(rot))),
+            Paradigm::Wt => {
+                recipe.training.batch = 256;
+                recipe.training.candidates = 0;
+            }
+            Paradigm::Cot => {
+                recipe.training.batch = 32;
+                recipe.training.candidates = 0;
+                recipe.optimizer.rate = base.optimizer.rate.min(1e-3);
+            }
+        }
+        let trainer = Trainer::new(&recipe)?;
+        let limit = trainer.network().limit();
+        if self.paradigm == Paradigm::Cot
+            && let Some(needed) = longest_cot(test)
+            && needed > UBig::from(limit)
+        {
+            return Ok(Plan::TooLong { needed, limit });
+        }
+        let own = match step_cost(&trainer) {
+            Ok(cost) => cost,
+            Err(DataError::TooLong { needed, limit, .. }) => {
+                return Ok(Plan::TooLong { needed, limit });
+            }
+            Err(error) => return Err(RecipeError::Setting(error.to_string())),
+        };
+        let rot_cost = step_cost(&Trainer::new(&rot)?)
+            .map_err(|error| RecipeError::Setting(error.to_string()))?;
+        let steps = rot.training.steps as f64 * rot_cost / own;
+        recipe.training.steps = steps.ceil().max(1.0) as u64;
+        recipe.evaluation.every = recipe.training.steps.div_ceil(4);
+        Ok(Plan::Train(Box::new(recipe)))
+    }
+}
+
+/// Tokens of the longest CoT context of a test set.
+fn longest_cot(test: &TestSet) -> Option<UBig> {
+    let mut counter = CostCounter::new(test.graph()).ok()?;
+    test.problems().iter().map(|&root| counter.costs(root).cot_context).max()
+}
+
+/// What a step computes, in floating-point operations, by the first few.
+fn step_cost(trainer: &Trainer) -> Result<f64, DataError> {
+    let training = &trainer.recipe().training;
+    let learnt = training.batch as f64 / training.drawn() as f64;
+    let read = if training.drawn() > training.batch { 1.0 } else { 0.0 };
+    let mut cost = 0.0;
+    for step in 0..ESTIMATED {
+        for chunk in trainer.source().batch(step)? {
+            cost += trainer.network().flops(&chunk) as f64 * (read + LEARNING * learnt);
+        }
+    }
+    Ok(cost / ESTIMATED as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use rot_core::{DEFAULT_MEMORY_LIMIT, Sampling};
+    use rot_problems::Mul;
+
+    use super::*;
+    use crate::eval::Questions;
+
+    fn plan(size: u32, paradigm: Paradigm) -> Plan {
+        let problem = ProblemSize { problem: &Mul, size };
+        let cell = Cell { problem, paradigm, paper: None };
+        let questions = Questions { problem: &Mul, size, sampling: Sampling::Paper, seed: 0 };
+        let test = TestSet::draw(&questions, 50, DEFAULT_MEMORY_LIMIT, || ()).unwrap();
+        let base = Recipe::parse(
+            "training.steps = 100\ntraining.candidates = 512\ntraining.batch = 128\n\
+             model = { kind = \"transformer\", layers = 1, width = 32, heads = 2 }",
+        );
+        cell.plan(&base.unwrap(), &test).unwrap()
+    }
+
+    #[test]
+    fn other_paradigms_get_as_much_computing() {
+        let cost = |plan: Plan| match plan {
+            Plan::Train(recipe) => {
+                let trainer = Trainer::new(&recipe).unwrap();
+                step_cost(&trainer).unwrap() * recipe.training.steps as f64
+            }
+            Plan::TooLong { .. } => panic!("it fits"),
+        };
+        let [wt, cot, rot] = [Paradigm::Wt, Paradigm::Cot, Paradigm::Rot].map(|p| cost(plan(3, p)));
+        assert!((rot..1.1 * rot).contains(&wt) && (rot..1.1 * rot).contains(&cot));
+    }
+
+    #[test]
+    fn chains_of_thought_that_do_not_fit_are_not_trained() {
+        let Plan::TooLong { needed, limit } = plan(16, Paradigm::Cot) else {
+            panic!("it does not fit");
+        };
+        assert!(needed > UBig::from(limit) && limit == 2048);
+    }
+}
