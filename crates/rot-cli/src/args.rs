@@ -13,7 +13,7 @@ use crate::WrongUsage;
 
 mod reproduce;
 
-pub(crate) use reproduce::ReproduceArgs;
+pub(crate) use reproduce::{ReproduceArgs, VerifyArgs};
 
 /// Recursion of Thought: models that open a new context for every sub-question.
 #[derive(Parser)]
@@ -34,6 +34,7 @@ pub(crate) enum Command {
     Train(TrainArgs),
     Eval(EvalArgs),
     Reproduce(ReproduceArgs),
+    Verify(VerifyArgs),
     Bench(BenchArgs),
     Parity(ParityArgs),
 }

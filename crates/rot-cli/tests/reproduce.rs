@@ -99,3 +99,27 @@ fn wrong_names_say_what_there_is() {
     let list = rot(&["--list"], folder.path());
     assert_eq!(String::from_utf8(list.stdout).unwrap().lines().count(), 7);
 }
+
+#[test]
+fn cards_are_held_against_the_weights() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let verify = |path: &Path| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rot"));
+        command.arg("verify").arg(path).output().unwrap()
+    };
+    let shipped = verify(&repository.join("models"));
+    assert!(shipped.status.success(), "{}", stderr(&shipped));
+    assert!(String::from_utf8(shipped.stdout).unwrap().lines().count() >= 4);
+
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(verify(folder.path()).status.code(), Some(1), "no card");
+    let weights = repository.join("models/default.safetensors");
+    let card = format!(
+        "weights = '{}'\ntraining = ''\n[[claims]]\nproblem = 'add-40'\nseed = 1\nproblems = 60\nright = 60\n",
+        weights.display()
+    );
+    fs::write(folder.path().join("boast.card.toml"), card).unwrap();
+    let boast = verify(folder.path());
+    assert_eq!(boast.status.code(), Some(1), "{}", stderr(&boast));
+    assert!(String::from_utf8(boast.stdout).unwrap().contains("DOES NOT HOLD"));
+}

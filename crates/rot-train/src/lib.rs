@@ -1,5 +1,6 @@
 //! Training: recipes, batches of contexts, the loop, run folders; and teacher-forced evaluation.
 
+mod card;
 mod data;
 mod encode;
 pub mod eval;
@@ -12,6 +13,7 @@ mod session;
 mod shapes;
 mod trainer;
 
+pub use card::{Card, CardError, Claim};
 pub use data::{DataError, Source};
 pub use model::{Model, ModelError};
 pub use recipe::{

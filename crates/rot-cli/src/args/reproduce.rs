@@ -1,4 +1,4 @@
-//! What `rot reproduce` can be told.
+//! What `rot reproduce` and `rot verify` can be told.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -52,6 +52,30 @@ pub(crate) struct ReproduceArgs {
     #[command(flatten)]
     pub(crate) threads: ThreadArgs,
     /// Print the table as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Test weights again, and compare with what their cards claim.
+///
+/// Fails if a card claims more than is measured.
+#[derive(Parser)]
+#[command(after_help = "\
+Examples:
+  rot verify models
+  rot verify models/default.card.toml --full --seed 7")]
+pub(crate) struct VerifyArgs {
+    /// A card, or a folder with cards.
+    pub(crate) path: PathBuf,
+    /// All problems of a claim, instead of a sample of 200.
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Other test problems than those of the cards.
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(..1 << 62))]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) threads: ThreadArgs,
+    /// Print one JSON object a claim.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -11,6 +11,7 @@ pub(crate) mod sample;
 pub(crate) mod solve;
 pub(crate) mod stats;
 pub(crate) mod train;
+pub(crate) mod verify;
 
 use rot_core::{ContextId, CostCounter, Costs, ThoughtGraph, UnfoldError};
 use rot_problems::Question;
