@@ -90,7 +90,7 @@ impl TransformerDecoder {
     fn convolve(
         &self,
         index: usize,
-        x: Vec<f32>,
+        x: &[f32],
         batch: &Packed,
         memories: &mut [Memory],
         work: &mut Workspace,
@@ -120,7 +120,6 @@ impl TransformerDecoder {
                 }
             }
         }
-        work.give(x);
         y
     }
 
@@ -138,15 +137,13 @@ impl TransformerDecoder {
         let (width, branch, [inward, outward]) =
             (model.config.width, &model.branches[index], &self.products[index]);
         let mut seen = match model.config.placement {
-            Placement::Before => self.norm(&branch.norm, &x, work),
-            Placement::After => {
-                let mut same = work.take(x.len());
-                same.copy_from_slice(&x);
-                same
-            }
+            Placement::Before => Some(self.norm(&branch.norm, &x, work)),
+            Placement::After => None,
         };
         if model.config.convolution > 0 {
-            seen = self.convolve(index, seen, batch, memories, work);
+            let input = seen.as_deref().unwrap_or(&x);
+            let convolved = self.convolve(index, input, batch, memories, work);
+            seen.replace(convolved).into_iter().for_each(|normed| work.give(normed));
         }
         // Rows that are not asked for are dropped as soon as nothing looks back at them any more: after
         // the last convolution, or the last attention.
@@ -154,13 +151,14 @@ impl TransformerDecoder {
         let drop_at = if model.config.convolution > 0 { last } else { last - 1 };
         if index == last && drop_at == last {
             x = self.asked(x, batch, work);
-            seen = self.asked(seen, batch, work);
+            seen = seen.map(|seen| self.asked(seen, batch, work));
         }
         let hidden = branch.inward.weight.len() / width;
-        let mut inner = work.take(seen.len() / width * hidden);
+        let input = seen.as_deref().unwrap_or(&x);
+        let mut inner = work.take(input.len() / width * hidden);
         fill_rows(&mut inner, &params[branch.inward.bias.clone()]);
-        inward.multiply(&mut inner, Into::Sum, &seen);
-        work.give(seen);
+        inward.multiply(&mut inner, Into::Sum, input);
+        seen.into_iter().for_each(|seen| work.give(seen));
         let outer = if Transformer::is_attention(index) {
             let mut outer = self.attend(index / 2, inner, batch, memories, work);
             if index == drop_at {
