@@ -76,6 +76,9 @@ pub(crate) fn draw(panels: &[Panel<'_>]) -> Result<String, Box<dyn Error + Send 
                 .draw()
                 .map_err(own)?;
         }
+        let note =
+            Text::new("with dots: ours; thin: the paper's", (8, SIZE.1 as i32 - 14), (FONT, 11));
+        root.draw(&note).map_err(own)?;
         root.present().map_err(own)?;
     }
     Ok(svg)

@@ -139,14 +139,14 @@ pub(super) fn markdown(rows: &[Row]) -> String {
 }
 
 fn panel<'a>(problem: &'a str, rows: &[Row]) -> Panel<'a> {
-    let curve = |paradigm: Paradigm| {
+    let curve = |(paradigm, name): (Paradigm, &'static str)| {
         let rows = rows.iter();
         let own = rows.filter(|row| row.problem == problem && row.paradigm == paradigm.name());
         let own: Vec<&Row> = own.collect();
         let paper = |row: &&Row| row.paper.map(|paper| (f64::from(row.size), paper[0]));
         let ours = |row: &&Row| row.accuracy.map(|accuracy| (f64::from(row.size), accuracy));
         Curve {
-            name: paradigm.name(),
+            name,
             paper: own.iter().filter_map(paper).collect(),
             ours: own.iter().filter_map(ours).collect(),
         }
@@ -157,7 +157,7 @@ fn panel<'a>(problem: &'a str, rows: &[Row]) -> Panel<'a> {
     Panel {
         title: problem,
         sizes: [sizes().fold(f64::MAX, f64::min), sizes().fold(f64::MIN, f64::max)],
-        curves: [Paradigm::Wt, Paradigm::Cot, Paradigm::Rot].map(curve),
+        curves: [(Paradigm::Wt, "WT"), (Paradigm::Cot, "CoT"), (Paradigm::Rot, "RoT")].map(curve),
         cot_ends: too_long.reduce(f64::min),
     }
 }
