@@ -11,8 +11,10 @@ use rot_solve::Limits;
 
 use crate::WrongUsage;
 
+mod export;
 mod reproduce;
 
+pub(crate) use export::{Export, ExportArgs, FinetuneArgs};
 pub(crate) use reproduce::{ReproduceArgs, VerifyArgs};
 
 /// Recursion of Thought: models that open a new context for every sub-question.
@@ -35,6 +37,7 @@ pub(crate) enum Command {
     Eval(EvalArgs),
     Reproduce(ReproduceArgs),
     Verify(VerifyArgs),
+    Export(ExportArgs),
     Bench(BenchArgs),
     Parity(ParityArgs),
 }

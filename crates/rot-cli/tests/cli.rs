@@ -498,8 +498,10 @@ fn transcripts_are_true() {
 fn the_examples_in_the_help_work() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut examples = 0;
-    for command in ["", "solve", "contexts", "sample", "stats", "check", "reproduce"] {
-        let args: Vec<&str> = [command, "--help"].into_iter().filter(|a| !a.is_empty()).collect();
+    for command in
+        ["", "solve", "contexts", "sample", "stats", "check", "reproduce", "export finetune"]
+    {
+        let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         let help = prints(&args);
         let (_, after) = help.rsplit_once("Example").expect("an example in the help");
         let lines = after.lines().skip(1).map_while(|line| line.strip_prefix("  "));
@@ -516,6 +518,6 @@ fn the_examples_in_the_help_work() {
             examples += 1;
         }
     }
-    assert_eq!(examples, 17);
+    assert_eq!(examples, 19);
     assert!(prints(&["eval", "--help"]).contains("Examples:\n  rot eval runs/mul-8 --problem mul"));
 }

@@ -35,7 +35,7 @@ pub use self::failure::Failure;
 use self::forced::Forced;
 pub use self::free_run::{FreeRun, RunOptions, WrongRun, free_run};
 pub use self::interval::wilson;
-pub use self::test_set::{Questions, TestSet, test_seed};
+pub use self::test_set::{Questions, TestQuestions, TestSet, test_seed};
 use crate::Model;
 
 /// How well a model did on a test set.

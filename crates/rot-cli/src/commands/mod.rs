@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod contexts;
 pub(crate) mod eval;
+pub(crate) mod export;
 pub(crate) mod parity;
 pub(crate) mod replay;
 pub(crate) mod reproduce;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use rot_core::{ContextId, Problem, Sampler, Sampling, ThoughtGraph};
+use rot_core::{ContextId, Problem, Sampler, Sampling, SizeError, ThoughtGraph, Token};
 
 use super::EvalError;
 
@@ -36,6 +36,38 @@ pub struct Questions {
     pub seed: u64,
 }
 
+/// Unique random questions, as many as there are.
+pub struct TestQuestions {
+    sampler: Sampler,
+    index: u64,
+    known: HashSet<Vec<Token>>,
+}
+
+impl TestQuestions {
+    /// Questions for a test.
+    pub fn new(questions: &Questions) -> Result<TestQuestions, SizeError> {
+        let Questions { problem, size, sampling, seed } = *questions;
+        let sampler = Sampler::new(problem, size, sampling, test_seed(seed))?;
+        Ok(TestQuestions { sampler, index: 0, known: HashSet::new() })
+    }
+}
+
+impl Iterator for TestQuestions {
+    type Item = Vec<Token>;
+
+    fn next(&mut self) -> Option<Vec<Token>> {
+        let mut question = Vec::new();
+        for _ in 0..patience(self.known.len()) {
+            self.sampler.write_question(self.index, &mut question);
+            self.index += 1;
+            if self.known.insert(question.clone()) {
+                return Some(question);
+            }
+        }
+        None
+    }
+}
+
 /// Unique random problems with all their contexts.
 ///
 /// Draw it once, evaluate it as often as wanted.
@@ -55,25 +87,11 @@ impl TestSet {
         memory_limit: usize,
         mut drawn: impl FnMut(),
     ) -> Result<TestSet, EvalError> {
-        let Questions { problem, size, sampling, seed } = *questions;
-        let sampler = Sampler::new(problem, size, sampling, test_seed(seed))?;
         let mut graph = ThoughtGraph::with_memory_limit(memory_limit);
         let mut problems = Vec::new();
-        let (mut known, mut question) = (HashSet::new(), Vec::new());
-        let mut repeated = 0;
-        for index in 0.. {
-            if problems.len() == count || repeated == patience(problems.len()) {
-                break;
-            }
-            sampler.write_question(index, &mut question);
-            let root = graph.unfold(problem, &question)?;
-            if known.insert(root) {
-                problems.push(root);
-                repeated = 0;
-                drawn();
-            } else {
-                repeated += 1;
-            }
+        for question in TestQuestions::new(questions)?.take(count) {
+            problems.push(graph.unfold(questions.problem, &question)?);
+            drawn();
         }
         Ok(TestSet { graph, problems })
     }
