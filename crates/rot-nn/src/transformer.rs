@@ -211,6 +211,9 @@ impl Network for Transformer {
         grads: &mut [f32],
         work: &mut Workspace,
     ) -> Score {
+        if batch.supervised().next().is_none() {
+            return Score::default();
+        }
         let width = self.config.width;
         let mut tapes: Vec<BranchTape> = Vec::with_capacity(self.branches.len());
         let mut x = work.take(batch.tokens() * width);

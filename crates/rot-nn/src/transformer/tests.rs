@@ -181,3 +181,17 @@ fn flops_count_products_and_half_of_the_attention_square() {
     let attention = 4 * 2 * 55 * 128;
     assert_eq!(network.flops(&batch), 2 * (10 * products + attention) as u64);
 }
+
+#[test]
+fn nothing_is_learnt_where_nothing_is_asked() {
+    let mut batch = Packed::default();
+    batch.push(&[1, 3], &[UNSUPERVISED; 2]);
+    for (name, model) in models() {
+        let params = noise(model.layout().len(), 1);
+        let (mut grads, mut work) = (vec![0.0; params.len()], Workspace::default());
+        let score = model.learn(&params, &batch, 1.0, &mut grads, &mut work);
+        assert_eq!((score.loss, grads), (0.0, vec![0.0; params.len()]), "{name}");
+        let logits = crate::read_afresh(model.decoder(&params).as_ref(), &batch, &mut work);
+        assert!(logits.is_empty(), "{name}");
+    }
+}
