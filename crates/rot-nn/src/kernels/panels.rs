@@ -55,33 +55,39 @@ impl Panels {
         work.give(self.numbers);
     }
 
-    /// `c = a b` or `c += a b`: `a [n, depth]`, `c [n, columns]`.
+    /// `c = bias + a b` or `c = c + bias + a b`, in this order: `a [n, depth]`, `c [n, columns]`, and a
+    /// bias for all rows, which may be empty.
     ///
     /// # Panics
     /// If the shapes do not fit.
-    pub fn multiply(&self, c: &mut [f32], into: Into, a: &[f32]) {
+    pub fn multiply(&self, c: &mut [f32], into: Into, bias: &[f32], a: &[f32]) {
         let n = a.len() / self.depth;
         assert_eq!((a.len(), c.len()), (n * self.depth, n * self.columns));
+        assert!(bias.is_empty() || bias.len() == self.columns, "a bias for each column");
         if is_fused() {
             vectorised(
                 #[inline(always)]
-                || self.multiply_all::<true>(c, into, a),
+                || self.multiply_all::<true>(c, into, bias, a),
             );
         } else {
-            self.multiply_all::<false>(c, into, a);
+            self.multiply_all::<false>(c, into, bias, a);
         }
     }
 
     #[inline(always)]
-    fn multiply_all<const FUSED: bool>(&self, c: &mut [f32], into: Into, a: &[f32]) {
+    fn multiply_all<const FUSED: bool>(&self, c: &mut [f32], into: Into, bias: &[f32], a: &[f32]) {
         let Panels { depth, columns, .. } = self;
         for (filled, panel) in panel_columns(*columns).zip(self.each()) {
+            let bias = load(bias.get(filled.clone()).unwrap_or_default());
             by_rows!(a.len() / depth, |row, R| {
-                let mut tile: Tile<R> = [[0.0; COLUMNS]; R];
+                let mut tile: Tile<R> = [bias; R];
                 if into == Into::Sum {
                     for (r, sums) in tile.iter_mut().enumerate() {
                         let start = (row + r) * columns;
-                        *sums = load(&c[start + filled.start..start + filled.end]);
+                        let before = load(&c[start + filled.start..start + filled.end]);
+                        for (sum, before) in sums.iter_mut().zip(before) {
+                            *sum += before;
+                        }
                     }
                 }
                 add_panel::<FUSED, R>(&mut tile, rows(a, *depth, row), panel);
@@ -175,6 +181,7 @@ pub(super) fn store(to: &mut [f32], row: &[f32; COLUMNS]) {
 mod tests {
     use super::*;
     use crate::kernels::matmul::matmul;
+    use crate::kernels::rows::add_to_rows;
     use crate::kernels::testing::{assert_close, noise};
 
     #[test]
@@ -184,21 +191,25 @@ mod tests {
             let (a, b) = (noise(n * depth, 1), noise(depth * columns, 2));
             let b = Matrix::new(&b, columns);
             let panels = Panels::new(b, &mut work);
-            for into in [Into::Fresh, Into::Sum] {
+            let with = noise(columns, 4);
+            let biases: [&[f32]; 2] = [&[], &with];
+            let kinds = [Into::Fresh, Into::Sum].map(|into| biases.map(|bias| (into, bias)));
+            for (into, bias) in kinds.into_iter().flatten() {
                 let before = noise(n * columns, 3);
                 let (mut c, mut expected, mut plain) =
                     (before.clone(), before.clone(), before.clone());
-                panels.multiply(&mut c, into, &a);
+                panels.multiply(&mut c, into, bias, &a);
                 matmul(&mut expected, into, Matrix::new(&a, depth), b);
+                add_to_rows(&mut expected, bias);
                 assert_close(&c, &expected, 1e-5);
                 for (row, (among, before)) in
                     a.chunks(depth).zip(c.chunks(columns).zip(before.chunks(columns)))
                 {
                     let mut alone = before.to_vec();
-                    panels.multiply(&mut alone, into, row);
+                    panels.multiply(&mut alone, into, bias, row);
                     assert_eq!(alone, among);
                 }
-                panels.multiply_all::<false>(&mut plain, into, &a);
+                panels.multiply_all::<false>(&mut plain, into, bias, &a);
                 assert_close(&plain, &expected, 1e-5);
             }
             panels.give(&mut work);

@@ -138,7 +138,7 @@ impl Pass<'_> {
             };
             let kind = |row| self.kind(l, rows.start + row);
             lstm_cell::forward(from, kind, gates, &mut new[..cells.len()], hidden);
-            weights.project.multiply(&mut out[within(rows, p)], Into::Fresh, hidden);
+            weights.project.multiply(&mut out[within(rows, p)], Into::Fresh, &[], hidden);
         }
         (trace, out)
     }
@@ -180,7 +180,7 @@ impl Pass<'_> {
             let now = &mut trace.gates[within(rows, gates)];
             lstm_cell::backward(from, now, &mut d_cells[..rows.len() * h]);
             let d_inputs = &mut d_inputs[within(rows, columns)];
-            weight.multiply(d_inputs, Into::Fresh, now);
+            weight.multiply(d_inputs, Into::Fresh, &[], now);
             for (to, from) in d_state.chunks_exact_mut(p).zip(d_inputs.chunks_exact(columns)) {
                 to.copy_from_slice(&from[columns - p..]);
             }

@@ -9,7 +9,7 @@ use crate::kernels::matmul::{Into, Matrix};
 use crate::kernels::norm::norm_forward;
 use crate::kernels::panels::Panels;
 use crate::kernels::remembered::{BLOCK, Remembered};
-use crate::kernels::rows::{add_to_rows, fill_rows, gate_forward, gather_rows, relu_forward};
+use crate::kernels::rows::{gate_forward, gather_rows, relu_forward};
 use crate::transformer::parameters::{Linear, NormParams};
 use crate::{Decoder, Memory, Network, Packed, Workspace};
 
@@ -156,8 +156,7 @@ impl TransformerDecoder {
         let hidden = branch.inward.weight.len() / width;
         let input = seen.as_deref().unwrap_or(&x);
         let mut inner = work.take(input.len() / width * hidden);
-        fill_rows(&mut inner, &params[branch.inward.bias.clone()]);
-        inward.multiply(&mut inner, Into::Sum, input);
+        inward.multiply(&mut inner, Into::Fresh, &params[branch.inward.bias.clone()], input);
         seen.into_iter().for_each(|seen| work.give(seen));
         let outer = if Transformer::is_attention(index) {
             let mut outer = self.attend(index / 2, inner, batch, memories, work);
@@ -180,8 +179,7 @@ impl TransformerDecoder {
                 }
             }
         };
-        add_to_rows(&mut x, &params[branch.outward.bias.clone()]);
-        outward.multiply(&mut x, Into::Sum, &outer);
+        outward.multiply(&mut x, Into::Sum, &params[branch.outward.bias.clone()], &outer);
         work.give(outer);
         match model.config.placement {
             Placement::Before => x,
@@ -250,8 +248,8 @@ impl Decoder for TransformerDecoder {
             work.give(std::mem::replace(&mut x, normed));
         }
         logits.resize(x.len() / model.config.width * model.vocabulary, 0.0);
-        fill_rows(logits, &self.params[model.output.bias.clone()]);
-        self.output.multiply(logits, Into::Sum, &x);
+        let bias = &self.params[model.output.bias.clone()];
+        self.output.multiply(logits, Into::Fresh, bias, &x);
         work.give(x);
     }
 }
