@@ -3,15 +3,17 @@
 //! It remembers keys and values of all tokens, in blocks with those of all layers, and the last rows
 //! that convolutions look back to.
 
-use super::{Activation, Placement, Transformer};
+use super::{Activation, Placement, Transformer, TransformerConfig};
+use crate::decode::Cursor;
 use crate::kernels::convolution::convolution_resumed;
+use crate::kernels::math::add;
 use crate::kernels::matmul::{Into, Matrix};
 use crate::kernels::norm::norm_forward;
 use crate::kernels::panels::Panels;
 use crate::kernels::remembered::{BLOCK, Remembered};
-use crate::kernels::rows::{gate_forward, gather_rows, relu_forward};
+use crate::kernels::rows::{fill_rows, gate_forward, gather_rows, relu_forward};
 use crate::transformer::parameters::{Linear, NormParams};
-use crate::{Decoder, Memory, Network, Packed, Workspace};
+use crate::{Decoder, Memory, Network, Packed, UNSUPERVISED, Workspace};
 
 /// A Transformer with its parameters, laid out for reading.
 pub(super) struct TransformerDecoder {
@@ -21,6 +23,49 @@ pub(super) struct TransformerDecoder {
     products: Vec<[Panels; 2]>,
     output: Panels,
     attention: Remembered,
+    first: Option<FirstProduct>,
+}
+
+/// What the first product makes of every row that is added up to embed a token: where nothing stands
+/// between, as in the paper's Transformer, the product of a sum is the sum of the products.
+struct FirstProduct {
+    /// Three times as many numbers as the tables that the parameters begin with.
+    tables: Vec<f32>,
+    /// Of positions, with the bias; or the bias alone.
+    positions: Vec<f32>,
+}
+
+impl FirstProduct {
+    fn new(model: &Transformer, params: &[f32], inward: &Panels) -> Option<FirstProduct> {
+        let TransformerConfig { placement, convolution, width, .. } = model.config;
+        if placement == Placement::Before || convolution > 0 {
+            return None;
+        }
+        let tables = &params[..model.embedding.end.max(model.digit_index.end)];
+        let mut first = FirstProduct {
+            tables: vec![0.0; 3 * tables.len()],
+            positions: vec![0.0; 3 * model.sinusoids.len().max(width)],
+        };
+        inward.multiply(&mut first.tables, Into::Fresh, &[], tables);
+        let bias = &params[model.branches[0].inward.bias.clone()];
+        match model.sinusoids.as_slice() {
+            [] => fill_rows(&mut first.positions, bias),
+            rows => inward.multiply(&mut first.positions, Into::Fresh, bias, rows),
+        }
+        Some(first)
+    }
+
+    /// The product for some more tokens of a sequence.
+    fn write(&self, model: &Transformer, ids: &[u8], cursor: Cursor, out: &mut [f32]) {
+        let columns = 3 * model.config.width;
+        for (row, position) in out.chunks_exact_mut(columns).zip(cursor.position..) {
+            let start = if model.sinusoids.is_empty() { 0 } else { position * columns };
+            row.copy_from_slice(&self.positions[start..start + columns]);
+        }
+        model.embedded(ids, &mut { cursor }, |t, row| {
+            add(&mut out[t * columns..][..columns], &self.tables[3 * row.start..3 * row.end]);
+        });
+    }
 }
 
 impl TransformerDecoder {
@@ -34,8 +79,10 @@ impl TransformerDecoder {
             let inside = branch.outward.weight.len() / width;
             [panels(&branch.inward, width), panels(&branch.outward, inside)]
         });
+        let products: Vec<[Panels; 2]> = products.collect();
         TransformerDecoder {
-            products: products.collect(),
+            first: FirstProduct::new(model, params, &products[0][0]),
+            products,
             output: panels(&model.output, width),
             attention: Remembered::new(width, model.config.heads),
             model: model.clone(),
@@ -156,11 +203,22 @@ impl TransformerDecoder {
         let hidden = branch.inward.weight.len() / width;
         let input = seen.as_deref().unwrap_or(&x);
         let mut inner = work.take(input.len() / width * hidden);
-        inward.multiply(&mut inner, Into::Fresh, &params[branch.inward.bias.clone()], input);
+        match &self.first {
+            Some(first) if index == 0 => {
+                for (memory, sequence) in memories.iter().zip(batch.sequences()) {
+                    let rows = sequence.start * hidden..sequence.end * hidden;
+                    first.write(model, &batch.ids()[sequence], memory.cursor, &mut inner[rows]);
+                }
+            }
+            _ => {
+                inward.multiply(&mut inner, Into::Fresh, &params[branch.inward.bias.clone()], input)
+            }
+        }
         seen.into_iter().for_each(|seen| work.give(seen));
         let outer = if Transformer::is_attention(index) {
-            let mut outer = self.attend(index / 2, inner, batch, memories, work);
-            if index == drop_at {
+            let drops = index == drop_at;
+            let mut outer = self.attend(index / 2, inner, batch, memories, drops, work);
+            if drops {
                 x = self.asked(x, batch, work);
                 outer = self.asked(outer, batch, work);
             }
@@ -197,6 +255,7 @@ impl TransformerDecoder {
         mut qkv: Vec<f32>,
         batch: &Packed,
         memories: &mut [Memory],
+        drops: bool,
         work: &mut Workspace,
     ) -> Vec<f32> {
         let width = self.model.config.width;
@@ -215,7 +274,10 @@ impl TransformerDecoder {
             let out = &mut out[sequence.start * width..sequence.end * width];
             let qkv = &qkv[sequence.start * 3 * width..sequence.end * 3 * width];
             self.attention.remember(qkv, memory.tokens(), &mut memory.blocks, &at);
-            self.attention.attend(qkv, memory.tokens(), &memory.blocks, &at, out, work);
+            // What comes before the first row that is asked for is dropped after the last attention.
+            let first = if drops { asked_from(&batch.targets()[sequence]) } else { 0 };
+            let (qkv, out) = (&qkv[first * 3 * width..], &mut out[first * width..]);
+            self.attention.attend(qkv, memory.tokens() + first, &memory.blocks, &at, out, work);
         }
         work.give(qkv);
         out
@@ -252,4 +314,9 @@ impl Decoder for TransformerDecoder {
         self.output.multiply(logits, Into::Fresh, bias, &x);
         work.give(x);
     }
+}
+
+/// The first token of a sequence that has a target, or its length.
+fn asked_from(targets: &[u8]) -> usize {
+    targets.iter().position(|&target| target != UNSUPERVISED).unwrap_or(targets.len())
 }
