@@ -12,7 +12,7 @@ use serde_json::Value;
 const RECIPE: &str = r#"
 seed = 5
 data.problems = ["add-2"]
-data.balance = 0.5
+data.balance = 0.25
 
 [model]
 kind = "transformer"

@@ -29,8 +29,7 @@ pub(crate) enum Export {
 #[command(after_help = "\
 Examples:
   rot export finetune --problem mul --size 16 --examples 1000 --out mul-16.jsonl
-  rot export finetune --problem add --size 16 --problem mul --size 8 --examples 1000 --out both.jsonl \
---test 100 --test-out test.txt")]
+  rot export finetune --problem add --size 8 --examples 500 --test 100 --out add-8.jsonl")]
 pub(crate) struct FinetuneArgs {
     /// A problem; several take turns.
     #[arg(long, required = true, value_parser = one_of(PROBLEMS, Problem::name))]
