@@ -211,7 +211,12 @@ impl TransformerDecoder {
                 }
             }
             _ => {
-                inward.multiply(&mut inner, Into::Fresh, &params[branch.inward.bias.clone()], input)
+                inward.multiply(
+                    &mut inner,
+                    Into::Fresh,
+                    &params[branch.inward.bias.clone()],
+                    input,
+                );
             }
         }
         seen.into_iter().for_each(|seen| work.give(seen));
