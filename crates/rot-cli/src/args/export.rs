@@ -46,7 +46,7 @@ pub(crate) struct FinetuneArgs {
     /// How a line looks.
     #[arg(long, default_value = "prompt-completion", value_parser = one_of(&Format::ALL, Format::name))]
     pub(crate) format: Format,
-    /// Text after each completion, for trainers that do not add an end of sequence, such as </s>.
+    /// Text after each completion, for trainers that do not add an end of sequence themselves.
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) end: String,
     /// Write a line only once. Takes about 16 bytes of memory a line.
