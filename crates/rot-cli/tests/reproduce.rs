@@ -49,6 +49,14 @@ fn a_cell_is_trained_once_and_stands_beside_the_papers() {
         assert!(fs::metadata(folder.path().join(name)).unwrap().len() > 1000, "{name}");
     }
 
+    // Without its result, what was trained is tested again; other settings are another run.
+    fs::remove_file(folder.path().join("transformer-arith/mul-2-wt.json")).unwrap();
+    let other = rot(&[&cell[..], &["--seed", "1"]].concat(), folder.path());
+    assert_eq!(other.status.code(), Some(1));
+    assert!(stderr(&other).contains("other settings"), "{}", stderr(&other));
+    let tested = row(&rot(&cell, folder.path()), "wt", 2);
+    assert_eq!((&tested["right"], &tested["steps"]), (&first["right"], &first["steps"]));
+
     // Another machine's result in the same folder is in the table as well.
     let other = r#"{"cell": "mul-2-rot", "status": "measured", "problems": 10, "right": 9, "steps": 1,
                     "seed": 0, "seconds": 1.0, "threads": 1, "date": "2026-01-31"}"#;

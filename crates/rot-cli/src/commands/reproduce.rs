@@ -171,13 +171,15 @@ fn measure(
         }
     };
     let dir = folder.join(&name);
-    let opened = if holds_run(&dir) {
-        Session::resume(&dir).map(|(session, _)| session)
-    } else {
-        Session::create(&dir, &recipe)
+    let opened = match holds_run(&dir) {
+        true => train::resume(&dir),
+        false => Session::create(&dir, &recipe).map_err(Into::into),
+    };
+    let is_locked = |error: &anyhow::Error| {
+        matches!(error.downcast_ref(), Some(TrainError::Run(RunError::Locked { .. })))
     };
     let mut session = match opened {
-        Err(TrainError::Run(RunError::Locked { .. })) => {
+        Err(error) if is_locked(&error) => {
             note(format_args!("{name}: another process is at it"));
             return Ok(false);
         }

@@ -86,7 +86,8 @@ fn create(args: &TrainArgs) -> Result<Session> {
     })
 }
 
-fn resume(dir: &Path) -> Result<Session> {
+/// Goes on with the run in a folder, and says what of it is damaged.
+pub(super) fn resume(dir: &Path) -> Result<Session> {
     let (session, damaged) = Session::resume(dir)?;
     for error in damaged {
         note(format_args!("left out: {:#}", anyhow::Error::new(error)));
