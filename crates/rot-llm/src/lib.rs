@@ -1,9 +1,17 @@
-//! Recursion of Thought with large language models: what they are fine-tuned on.
+//! Recursion of Thought with large language models: what they are fine-tuned on, and models on servers as
+//! generators.
 
-mod examples;
+mod client;
+mod completion;
+mod few_shot;
 mod finetune;
+mod journal;
+mod remote;
+mod spelling;
 mod words;
 
-pub use examples::{Example, examples};
+pub use client::{RequestError, Server, Traffic};
 pub use finetune::{ExportError, Exported, Finetune, Format, write_example};
-pub use words::{UnknownWord, parse_words, write_words};
+pub use journal::JournalError;
+pub use remote::{Remote, Watch};
+pub use spelling::Spelling;
