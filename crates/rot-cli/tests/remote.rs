@@ -286,4 +286,6 @@ fn people_are_told_what_will_be_asked_and_was() {
     wrong(&["solve", "1+1", "--base-url", "localhost:80", "--model", "m"]);
     wrong(&["solve", "1+1", "--base-url", &server.url]);
     wrong(&["solve", "1+1", "--few-shot", "3"]);
+    let tokens = ["--spelling", "tokens", "--few-shot", "3"];
+    wrong(&[&["solve", "1+1", "--base-url", &server.url, "--model", "m"], &tokens[..]].concat());
 }

@@ -18,7 +18,7 @@ pub(crate) struct RemoteArgs {
     /// How the model writes tokens: as words, as the paper fine-tuned, or as they are, as models of
     /// rot export do.
     #[arg(long, default_value = "words", requires = "base_url", value_parser = one_of(&Spelling::ALL, Spelling::name))]
-    spelling: Spelling,
+    pub(crate) spelling: Spelling,
     /// Put so many worked contexts in front of each, for a model that was not fine-tuned.
     #[arg(long, value_name = "K", default_value_t = 0, requires = "base_url", value_parser = clap::value_parser!(u16).range(..=64))]
     pub(crate) few_shot: u16,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use rot_core::{Context, Paradigm};
-use rot_llm::{Remote, Traffic, Watch};
+use rot_llm::{Remote, Spelling, Traffic, Watch};
 use rot_train::eval::TestSet;
 use serde::Serialize;
 
@@ -48,6 +48,10 @@ pub(crate) fn open(
         let text = "--base-url needs the name of a model on the server: give it with --model";
         return Err(WrongUsage(text.to_owned()).into());
     };
+    if args.few_shot > 0 && args.spelling == Spelling::Tokens {
+        let text = "--few-shot needs --spelling words: models of rot export know no lines";
+        return Err(WrongUsage(text.to_owned()).into());
+    }
     let Some(server) = args.server(model) else { return Ok(None) };
     let remote = Remote::new(server, args.few_shot.into(), LIMIT, args.journal.as_deref())?;
     if remote.journalled() > 0 {
