@@ -14,7 +14,7 @@ use crate::WrongUsage;
 mod export;
 mod reproduce;
 
-pub(crate) use export::{Export, ExportArgs, FinetuneArgs};
+pub(crate) use export::{Export, ExportArgs, FinetuneArgs, GgufArgs, HfArgs};
 pub(crate) use reproduce::{ReproduceArgs, VerifyArgs};
 
 /// Recursion of Thought: models that open a new context for every sub-question.
