@@ -29,7 +29,7 @@ pub(crate) enum Export {
 #[derive(Parser)]
 #[command(after_help = "\
 Examples:
-  rot train add --size 1 --recipe fast-llama --steps 20 --out add-1
+  rot train add --size 1 --recipe fast-llama --steps 5 --out add-1
   rot export hf add-1 --out add-1-hf")]
 pub(crate) struct HfArgs {
     /// A weights file, or a run folder for its best checkpoint.
@@ -48,7 +48,7 @@ pub(crate) struct HfArgs {
 #[derive(Parser)]
 #[command(after_help = "\
 Examples:
-  rot train mul --size 1 --recipe fast-llama --steps 20 --out mul-1
+  rot train mul --size 1 --recipe fast-llama --steps 5 --out mul-1
   rot export gguf mul-1 --out mul-1.gguf")]
 pub(crate) struct GgufArgs {
     /// A weights file, or a run folder for its best checkpoint.
