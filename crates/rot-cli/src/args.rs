@@ -12,9 +12,11 @@ use rot_solve::Limits;
 use crate::WrongUsage;
 
 mod export;
+mod remote;
 mod reproduce;
 
 pub(crate) use export::{Export, ExportArgs, FinetuneArgs, GgufArgs, HfArgs};
+pub(crate) use remote::RemoteArgs;
 pub(crate) use reproduce::{ReproduceArgs, VerifyArgs};
 
 /// Recursion of Thought: models that open a new context for every sub-question.
@@ -73,7 +75,8 @@ Examples:
   rot solve '27*65' --steps
   rot solve lcs 1234 2468 --oracle --json
   rot sample mul --size 4 --count 1000 | rot solve -
-  rot solve '27*65' --model runs/mul-4")]
+  rot solve '27*65' --model runs/mul-4
+  rot solve '27*65' --base-url http://localhost:8000/v1 --model my-model")]
 pub(crate) struct SolveArgs {
     #[command(flatten)]
     pub(crate) question: QuestionArgs,
@@ -84,18 +87,20 @@ pub(crate) struct SolveArgs {
     #[arg(long, conflicts_with = "tree")]
     pub(crate) json: bool,
     /// Let the ground truth answer: the procedures of the paper, not a network.
-    #[arg(long, conflicts_with_all = ["model", "steps", "trace", "draft", "memo", "no_memo",
-        "max_context", "max_depth", "max_contexts", "max_tokens", "max_seconds"])]
+    #[arg(long, conflicts_with_all = ["model", "base_url", "steps", "trace", "draft", "memo",
+        "no_memo", "max_context", "max_depth", "max_contexts", "max_tokens", "max_seconds"])]
     pub(crate) oracle: bool,
     #[command(flatten)]
     pub(crate) run: RunArgs,
+    #[command(flatten)]
+    pub(crate) remote: RemoteArgs,
 }
 
 /// How a model solves questions.
 #[derive(clap::Args)]
 pub(crate) struct RunArgs {
-    /// The model that answers instead of the one in this program: a weights file, or a run folder for
-    /// its best checkpoint.
+    /// The model that answers instead of the one in this program: a weights file, a run folder for its
+    /// best checkpoint, or with --base-url a name.
     #[arg(long, value_name = "PATH")]
     pub(crate) model: Option<PathBuf>,
     /// Show every context as it grows.
@@ -377,7 +382,7 @@ Examples:
   rot eval runs/mul-8 --problem mul --size 8 --count 30000
   rot eval runs/mul-8 --problem mul --size 8 --count 1000 --free-run")]
 pub(crate) struct EvalArgs {
-    /// A weights file, or a run folder for its best checkpoint.
+    /// A weights file, a run folder for its best checkpoint, or with --base-url a name.
     pub(crate) model: PathBuf,
     /// The problem.
     #[arg(long, value_name = "P", value_parser = one_of(PROBLEMS, Problem::name))]
@@ -412,6 +417,11 @@ pub(crate) struct EvalArgs {
     /// In the free run, solve so many problems at the same time.
     #[arg(long, value_name = "K", default_value_t = 256, requires = "free_run", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) at_once: u32,
+    #[command(flatten)]
+    pub(crate) remote: RemoteArgs,
+    /// Say what it will cost: prices of a million tokens of prompts and of completions.
+    #[arg(long, value_name = "IN,OUT", requires = "base_url", value_parser = remote::price, help_heading = "A model on a server")]
+    pub(crate) price: Option<[f64; 2]>,
     #[command(flatten)]
     pub(crate) threads: ThreadArgs,
     /// Print one JSON object.

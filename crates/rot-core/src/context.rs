@@ -37,6 +37,15 @@ pub struct Context {
     pub y: Vec<Token>,
 }
 
+/// What stands before, and what a model has to say after it, with its THINK or STOP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Example<'a> {
+    /// The context so far.
+    pub prompt: &'a [Token],
+    /// What comes next.
+    pub completion: &'a [Token],
+}
+
 impl Context {
     /// The number of tokens.
     pub fn len(&self) -> usize {
@@ -46,6 +55,20 @@ impl Context {
     /// Whether there is no token.
     pub fn is_empty(&self) -> bool {
         self.x.is_empty()
+    }
+
+    /// What a model has to say in it, one for each THINK or STOP.
+    pub fn examples(&self) -> impl Iterator<Item = Example<'_>> {
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            let rest = self.y.get(from..)?;
+            let start = from + rest.iter().position(|&token| token != Token::PAD)?;
+            let ends = |token: &Token| matches!(*token, Token::THINK | Token::STOP);
+            // What is not ended by either is not to be said.
+            let end = start + self.y[start..].iter().position(ends)? + 1;
+            from = end;
+            Some(Example { prompt: &self.x[..start], completion: &self.y[start..end] })
+        })
     }
 
     /// Forgets the tokens and keeps the memory.

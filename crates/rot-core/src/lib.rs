@@ -19,7 +19,7 @@ mod vocabulary;
 
 pub use dashu_int::UBig;
 
-pub use context::{Context, Lengths, Paradigm};
+pub use context::{Context, Example, Lengths, Paradigm};
 pub use cost::{CostCounter, Costs};
 pub use graph::{ContextId, DEFAULT_MEMORY_LIMIT, Thought, ThoughtGraph, UnfoldError};
 pub use problem::{Facts, Fault, Form, Problem};

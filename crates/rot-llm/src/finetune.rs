@@ -6,11 +6,11 @@ use std::io::{self, Write};
 
 use foldhash::fast::FixedState;
 use rot_core::{
-    Context, Paradigm, Problem, Sampler, Sampling, SizeError, ThoughtGraph, Token, UnfoldError,
+    Context, Example, Paradigm, Problem, Sampler, Sampling, SizeError, ThoughtGraph, Token,
+    UnfoldError,
 };
 use serde::Serialize;
 
-use crate::examples::{Example, examples};
 use crate::words::write_words;
 
 /// How a line of the file looks.
@@ -154,7 +154,7 @@ impl Finetune<'_> {
                     Paradigm::Wt | Paradigm::Cot => graph.write_wt(id, &mut context),
                 }
                 written.contexts += 1;
-                for example in examples(&context) {
+                for example in context.examples() {
                     if written.examples >= self.examples {
                         break;
                     }
@@ -227,7 +227,7 @@ mod tests {
             false => graph.write_rot(id, &mut context),
         }
         let line = |example| write_example(&example, Format::PromptCompletion, "");
-        examples(&context).map(line).collect()
+        context.examples().map(line).collect()
     }
 
     #[test]

@@ -9,13 +9,8 @@ use rot_core::Token;
 /// Signs with another name.
 const RENAMED: [(Token, &str); 2] = [(Token::DIV, "/"), (Token::TIMES, "by")];
 
-/// A word that stands for no token.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no word of the problems")]
-pub struct UnknownWord(pub String);
-
 /// Appends tokens, a space and a word for each.
-pub fn write_words(tokens: &[Token], out: &mut String) {
+pub(crate) fn write_words(tokens: &[Token], out: &mut String) {
     for &token in tokens {
         out.push(' ');
         match RENAMED.iter().find(|(renamed, _)| *renamed == token) {
@@ -32,17 +27,14 @@ pub fn write_words(tokens: &[Token], out: &mut String) {
     }
 }
 
-/// The tokens of words between white space.
-pub fn parse_words(text: &str) -> Result<Vec<Token>, UnknownWord> {
-    let token = |word: &str| {
-        let renamed = RENAMED.iter().find(|(_, name)| *name == word).map(|(token, _)| *token);
-        let known = || {
-            let plain = Token::from_text(word).filter(|_| !word.starts_with('<'));
-            plain.or_else(|| Token::from_text(&format!("<{}>", word.to_ascii_uppercase())))
-        };
-        renamed.or_else(known).ok_or_else(|| UnknownWord(word.to_owned()))
+/// The token of a word.
+pub(crate) fn parse_word(word: &str) -> Option<Token> {
+    let renamed = RENAMED.iter().find(|(_, name)| *name == word).map(|(token, _)| *token);
+    let known = || {
+        let plain = Token::from_text(word).filter(|_| !word.starts_with('<'));
+        plain.or_else(|| Token::from_text(&format!("<{}>", word.to_ascii_uppercase())))
     };
-    text.split_whitespace().map(token).collect()
+    renamed.or_else(known)
 }
 
 #[cfg(test)]
@@ -55,10 +47,9 @@ mod tests {
             let mut text = String::new();
             write_words(&[token], &mut text);
             assert!(text.starts_with(' ') && text.is_ascii(), "{text}");
-            assert_eq!(parse_words(&text), Ok(vec![token]), "{text}");
+            assert_eq!(parse_word(text.trim()), Some(token), "{text}");
         }
-        assert_eq!(parse_words(" go 4 maybe"), Err(UnknownWord("maybe".to_owned())));
-        assert_eq!(parse_words("<GO>"), Err(UnknownWord("<GO>".to_owned())));
-        assert_eq!(parse_words(" \n"), Ok(Vec::new()));
+        assert_eq!(parse_word("maybe"), None);
+        assert_eq!(parse_word("<GO>"), None);
     }
 }

@@ -21,6 +21,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod asked;
 mod failure;
 mod forced;
 mod free_run;
@@ -31,8 +32,9 @@ mod tests;
 
 use rot_core::{Context, ContextId, Paradigm, SizeError, ThoughtGraph, Token, UBig, UnfoldError};
 
+pub use self::asked::evaluate_by_asking;
 pub use self::failure::Failure;
-use self::forced::Forced;
+use self::forced::{Forced, Tally};
 pub use self::free_run::{FreeRun, RunOptions, WrongRun, free_run};
 pub use self::interval::wilson;
 pub use self::test_set::{Questions, TestQuestions, TestSet, test_seed};
@@ -155,28 +157,50 @@ pub fn evaluate(
 ) -> Result<Evaluation, EvalError> {
     let forced = Forced::plan(model, test, paradigm)?;
     let tally = forced.read(most_wrong, progress)?;
+    let Forced { tokens, longest, .. } = forced;
+    Ok(Evaluation::new(test, paradigm, tally, tokens, longest))
+}
 
-    let mut right = vec![true; test.graph.len()];
-    tally.wrong.iter().for_each(|id| right[id.index()] = false);
-    let deep = match paradigm {
-        Paradigm::Rot => deep_right(&test.graph, &right),
-        Paradigm::Cot | Paradigm::Wt => right.clone(),
-    };
-    let of_problems: Vec<bool> = test.problems.iter().map(|id| deep[id.index()]).collect();
-    Ok(Evaluation {
-        problems: test.problems.len(),
-        right_problems: of_problems.iter().filter(|&&right| right).count(),
-        right: of_problems,
-        contexts: forced.ids.len(),
-        right_contexts: forced.ids.len() - tally.wrong.len(),
-        supervised: tally.score.supervised,
-        right_supervised: tally.score.right,
-        tokens: forced.tokens,
-        longest_context: forced.longest,
-        classes: by_class(&test.graph, &forced.ids, &right, &deep),
-        failures: tally.failures,
-        wrong: tally.details,
-    })
+/// The contexts of a test set in a paradigm.
+fn contexts(test: &TestSet, paradigm: Paradigm) -> Vec<ContextId> {
+    match paradigm {
+        Paradigm::Rot => test.graph.contexts().collect(),
+        Paradigm::Cot | Paradigm::Wt => test.problems.clone(),
+    }
+}
+
+impl Evaluation {
+    /// Goes from contexts to problems.
+    fn new(
+        test: &TestSet,
+        paradigm: Paradigm,
+        tally: Tally,
+        tokens: usize,
+        longest_context: usize,
+    ) -> Evaluation {
+        let ids = contexts(test, paradigm);
+        let mut right = vec![true; test.graph.len()];
+        tally.wrong.iter().for_each(|id| right[id.index()] = false);
+        let deep = match paradigm {
+            Paradigm::Rot => deep_right(&test.graph, &right),
+            Paradigm::Cot | Paradigm::Wt => right.clone(),
+        };
+        let of_problems: Vec<bool> = test.problems.iter().map(|id| deep[id.index()]).collect();
+        Evaluation {
+            problems: test.problems.len(),
+            right_problems: of_problems.iter().filter(|&&right| right).count(),
+            right: of_problems,
+            contexts: ids.len(),
+            right_contexts: ids.len() - tally.wrong.len(),
+            supervised: tally.score.supervised,
+            right_supervised: tally.score.right,
+            tokens,
+            longest_context,
+            classes: by_class(&test.graph, &ids, &right, &deep),
+            failures: tally.failures,
+            wrong: tally.details,
+        }
+    }
 }
 
 /// Which contexts are right with everything below them.

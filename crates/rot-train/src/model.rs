@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rot_core::{Vocabulary, VocabularyError};
 use rot_nn::Network;
+use rot_solve::{Native, Oracle};
 
 use crate::recipe::{Recipe, RecipeError};
 use crate::run::{Checkpoint, CheckpointError, Snapshot, best_weights};
@@ -70,6 +71,20 @@ impl Model {
             hasher.update(&param.to_le_bytes());
         }
         *hasher.finalize().as_bytes()
+    }
+
+    /// The model as a generator whose memories take up to so many bytes. With `draft` the ground truth
+    /// drafts what it says; see [`Native::with_drafter`].
+    pub fn generator(&self, memory: usize, draft: bool) -> Native {
+        let decoder = self.network.decoder(&self.params);
+        let native = Native::new(decoder, self.vocabulary.clone(), memory);
+        match draft {
+            true => {
+                let oracle = Oracle::new(rot_problems::PROBLEMS, self.network.limit());
+                native.with_drafter(Box::new(oracle))
+            }
+            false => native,
+        }
     }
 
     /// What a weights file holds.

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "what goes wrong in a test fails it")]
 
 use rot_core::{DEFAULT_MEMORY_LIMIT, Paradigm, Problem, Sampling};
-use rot_train::eval::{Questions, RunOptions, TestSet, evaluate, free_run};
+use rot_train::eval::{Questions, RunOptions, TestSet, evaluate, evaluate_by_asking, free_run};
 use rot_train::{Model, Recipe, Trainer};
 
 const MODELS: [&str; 3] = [
@@ -44,6 +44,13 @@ fn runs_are_exact_where_the_model_is_right() {
                 let forced = evaluate(&model, test, Paradigm::Rot, 0, |_| ()).unwrap();
                 some += forced.right_problems;
                 other += forced.problems - forced.right_problems;
+                let mut generator = model.generator(1 << 30, false);
+                let asked =
+                    evaluate_by_asking(&mut generator, test, Paradigm::Rot, 50, 0, |_| ()).unwrap();
+                assert_eq!(asked.right, forced.right);
+                assert_eq!(asked.right_contexts, forced.right_contexts);
+                assert_eq!(asked.classes, forced.classes);
+                assert_eq!(asked.supervised, forced.supervised);
                 let mut answers = None;
                 // The last has room for the memories of a few contexts only.
                 for (memo, draft, at_once, memory) in [
@@ -55,8 +62,9 @@ fn runs_are_exact_where_the_model_is_right() {
                 ] {
                     // Without a memo a model that is lost can ask for very long.
                     let limits = rot_solve::Limits { contexts: 2000, ..Default::default() };
-                    let options = RunOptions { memo, draft, at_once, limits, memory };
-                    let run = free_run(&model, test, &options, 3, |_| ()).unwrap();
+                    let options = RunOptions { memo, at_once, limits, memory };
+                    let generator = model.generator(memory, draft);
+                    let run = free_run(generator, test, &options, 3, |_| ()).unwrap();
                     assert_eq!(run.exact, forced.right, "{options:?}");
                     let exact_answers = run.exact.iter().zip(&run.answered);
                     assert!(exact_answers.into_iter().all(|(exact, right)| *right || !exact));

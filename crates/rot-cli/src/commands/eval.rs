@@ -9,22 +9,32 @@ use std::time::Instant;
 
 use anyhow::{Result, anyhow};
 use rot_core::{DEFAULT_MEMORY_LIMIT, Paradigm, UnfoldError};
+use rot_llm::Remote;
 use rot_train::Model;
-use rot_train::eval::{EvalError, Questions, TestSet, evaluate};
+use rot_train::eval::{
+    EvalError, Evaluation, Progress, Questions, TestSet, evaluate, evaluate_by_asking,
+};
 
 use self::free_run::Run;
 use self::record::Record;
 use self::report::report;
 use crate::WrongUsage;
 use crate::args::EvalArgs;
+use crate::commands::remote::{self, RemoteRecord, Watcher};
 use crate::output::{Output, counted, grouped, note};
 use crate::progress::Meter;
+
+/// Bytes for what a model remembers of contexts in the free run.
+const MEMORY: usize = 1 << 30;
 
 pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     args.threads.apply()?;
     if args.free_run && args.paradigm != Paradigm::Rot {
         let text = "--free-run is for the paradigm rot: there is no recursion in the others";
         return Err(WrongUsage(text.to_owned()).into());
+    }
+    if let Some((name, remote, watcher)) = remote::open(&args.remote, Some(&args.model))? {
+        return by_asking(args, &name, remote, &watcher);
     }
     let model = Model::open(&args.model)?;
     let test = draw(args)?;
@@ -37,16 +47,58 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     drop(meter);
     let seconds = start.elapsed().as_secs_f64();
     let run = match args.free_run {
-        true => Some(Run::new(args, &model, &test, &evaluation)?),
+        true => {
+            let generator = model.generator(MEMORY, args.draft);
+            Some(Run::new(args, generator, &test, &evaluation)?)
+        }
         false => None,
     };
+    show(args, "", &evaluation, seconds, run.as_ref(), None)
+}
+
+/// Evaluates a model on a server: one request for every THINK or STOP.
+fn by_asking(args: &EvalArgs, name: &str, mut remote: Remote, watcher: &Watcher) -> Result<()> {
+    if args.paradigm == Paradigm::Cot {
+        let text = "a model on a server is evaluated in the paradigms rot and wt";
+        return Err(WrongUsage(text.to_owned()).into());
+    }
+    let test = draw(args)?;
+    remote::estimate(&mut remote, &test, args.paradigm, args.price);
+    let start = Instant::now();
+    let meter = Meter::new("asking", "tokens");
+    let (at_once, failures) = (remote.at_once(), args.failures as usize);
+    let add = |progress: Progress| meter.add(progress.tokens as u64, progress.of as u64);
+    let evaluation = evaluate_by_asking(&mut remote, &test, args.paradigm, at_once, failures, add)
+        .map_err(as_failure)?;
+    drop(meter);
+    let seconds = start.elapsed().as_secs_f64();
+    watcher.check()?;
+    let run = match args.free_run {
+        true => Some(Run::new(args, remote, &test, &evaluation)?),
+        false => None,
+    };
+    watcher.report();
+    watcher.check()?;
+    let name = format!(" by {name}");
+    show(args, &name, &evaluation, seconds, run.as_ref(), Some(watcher.record()))
+}
+
+/// Prints an evaluation, and fails if the free run disagrees with it.
+fn show(
+    args: &EvalArgs,
+    by: &str,
+    evaluation: &Evaluation,
+    seconds: f64,
+    run: Option<&Run>,
+    remote: Option<RemoteRecord>,
+) -> Result<()> {
     let mut out = Output::new();
     if args.json {
-        serde_json::to_writer(&mut out, &Record::new(args, &evaluation, seconds, run.as_ref()))?;
+        serde_json::to_writer(&mut out, &Record::new(args, evaluation, seconds, run, remote))?;
         writeln!(out)?;
     } else {
         let header = format!(
-            "{}-{}, {}, {} numbers, test seed {}\n",
+            "{}-{}{by}, {}, {} numbers, test seed {}\n",
             args.problem.name(),
             args.size,
             args.paradigm.name(),
@@ -54,16 +106,13 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
             args.seed
         );
         out.write_all(header.as_bytes())?;
-        out.write_all(report(&evaluation, seconds)?.as_bytes())?;
-        if let Some(run) = &run {
+        out.write_all(report(evaluation, seconds)?.as_bytes())?;
+        if let Some(run) = run {
             out.write_all(run.report()?.as_bytes())?;
         }
     }
     out.flush()?;
-    match run {
-        Some(run) => run.check(),
-        None => Ok(()),
-    }
+    run.map_or(Ok(()), Run::check)
 }
 
 fn draw(args: &EvalArgs) -> Result<TestSet> {
@@ -179,7 +228,8 @@ mod tests {
         else {
             panic!("not rot eval")
         };
-        let record = serde_json::to_value(Record::new(&args, &evaluation(), 2.0, None)).unwrap();
+        let record =
+            serde_json::to_value(Record::new(&args, &evaluation(), 2.0, None, None)).unwrap();
         assert_eq!(record["problem"], "mul");
         assert_eq!((&record["size"], &record["seed"]), (&8.into(), &4.into()));
         assert_eq!(record["paradigm"], "rot");

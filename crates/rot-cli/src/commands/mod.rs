@@ -6,6 +6,7 @@ pub(crate) mod contexts;
 pub(crate) mod eval;
 pub(crate) mod export;
 pub(crate) mod parity;
+pub(crate) mod remote;
 pub(crate) mod replay;
 pub(crate) mod reproduce;
 pub(crate) mod sample;

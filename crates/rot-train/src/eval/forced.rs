@@ -8,7 +8,7 @@ use rot_core::{Context, ContextId, CostCounter, Excerpt, Paradigm, ThoughtGraph,
 use rot_nn::kernels::loss::likeliest;
 use rot_nn::{Decoder, Memory, Packed, Score, UNSUPERVISED, Workspace};
 
-use super::{EvalError, Failure, Progress, TestSet, WrongContext};
+use super::{EvalError, Failure, Progress, TestSet, WrongContext, contexts};
 use crate::Model;
 use crate::encode::encode;
 
@@ -65,10 +65,7 @@ impl<'a> Forced<'a> {
         paradigm: Paradigm,
     ) -> Result<Forced<'a>, EvalError> {
         let graph = &test.graph;
-        let ids: Vec<ContextId> = match paradigm {
-            Paradigm::Rot => graph.contexts().collect(),
-            Paradigm::Cot | Paradigm::Wt => test.problems.clone(),
-        };
+        let ids = contexts(test, paradigm);
         let chunks = Vec::new();
         let decoder = model.network.decoder(&model.params);
         let mut forced =

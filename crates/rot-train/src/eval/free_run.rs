@@ -8,35 +8,26 @@
 use std::collections::HashMap;
 
 use rot_core::{Context, ContextId, ThoughtGraph, Token};
-use rot_solve::{Event, Limits, Memo, Native, Oracle, Outcome, Solver, Stats, Tokens};
+use rot_solve::{Event, Generator, Limits, Memo, Outcome, Solver, Stats, Tokens};
 
 use super::{EvalError, TestSet, deep_right};
-use crate::Model;
 
 /// How to run.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
     /// Whether a question is solved once for all that ask it.
     pub memo: bool,
-    /// Whether the ground truth drafts what the model says; see [`Native::with_drafter`].
-    pub draft: bool,
     /// How many problems are solved at the same time.
     pub at_once: usize,
     /// What a problem may use.
     pub limits: Limits,
-    /// About how many bytes memories of the model and of the recursion may take.
+    /// About how many bytes the recursion may take.
     pub memory: usize,
 }
 
 impl Default for RunOptions {
     fn default() -> RunOptions {
-        RunOptions {
-            memo: true,
-            draft: false,
-            at_once: 1000,
-            limits: Limits::default(),
-            memory: 2 << 30,
-        }
+        RunOptions { memo: true, at_once: 1000, limits: Limits::default(), memory: 1 << 30 }
     }
 }
 
@@ -159,22 +150,16 @@ fn expected(graph: &ThoughtGraph, id: ContextId) -> Vec<Token> {
     context.y.into_iter().filter(|&token| token != Token::PAD).collect()
 }
 
-/// Has a model solve a test set on its own. For the first `most_wrong` wrong answers, what went wrong
+/// Has a generator solve a test set on its own. For the first `most_wrong` wrong answers, what went wrong
 /// is kept. `solved` is called with their number whenever problems have ended.
 pub fn free_run(
-    model: &Model,
+    generator: impl Generator,
     test: &TestSet,
     options: &RunOptions,
     most_wrong: usize,
     mut solved: impl FnMut(usize),
 ) -> Result<FreeRun, EvalError> {
     let graph = &test.graph;
-    let decoder = model.network.decoder(&model.params);
-    let mut native = Native::new(decoder, model.vocabulary.clone(), options.memory / 2);
-    if options.draft {
-        let oracle = Oracle::new(rot_problems::PROBLEMS, model.network.limit());
-        native = native.with_drafter(Box::new(oracle));
-    }
     let memo = options.memo.then(Memo::default);
     let mut watch = Watch {
         graph,
@@ -185,7 +170,7 @@ pub fn free_run(
     };
     let mut outcomes: Vec<Outcome> = Vec::with_capacity(test.problems.len());
     {
-        let mut solver = Solver::new(native, options.limits.clone(), memo, options.memory / 2);
+        let mut solver = Solver::new(generator, options.limits.clone(), memo, options.memory);
         solver.observe(|event| watch.see(event));
         let mut questions = test.problems.iter().map(|&id| graph.question(id));
         loop {

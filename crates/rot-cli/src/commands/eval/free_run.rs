@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use rot_core::{Excerpt, Text, Token};
-use rot_train::Model;
+use rot_solve::Generator;
 use rot_train::eval::{Evaluation, FreeRun, RunOptions, TestSet, WrongRun, free_run};
 
 use super::as_failure;
@@ -24,20 +24,19 @@ pub(super) struct Run {
 impl Run {
     pub(super) fn new(
         args: &EvalArgs,
-        model: &Model,
+        generator: impl Generator,
         test: &TestSet,
         evaluation: &Evaluation,
     ) -> Result<Run> {
         let options = RunOptions {
             memo: !args.no_memo,
-            draft: args.draft,
             at_once: args.at_once as usize,
             ..RunOptions::default()
         };
         let start = Instant::now();
         let meter = Meter::new("solving", "problems");
         let of = test.problems().len() as u64;
-        let run = free_run(model, test, &options, args.failures as usize, |solved| {
+        let run = free_run(generator, test, &options, args.failures as usize, |solved| {
             meter.add(solved as u64, of);
         })
         .map_err(as_failure)?;

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::free_run::Run;
 use crate::args::EvalArgs;
+use crate::commands::remote::RemoteRecord;
 
 /// One JSON object.
 #[derive(Serialize)]
@@ -32,6 +33,8 @@ pub(super) struct Record {
     wrong: Vec<WrongRecord>,
     #[serde(skip_serializing_if = "Option::is_none")]
     free_run: Option<RunRecord>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remote: Option<RemoteRecord>,
 }
 
 /// What a model did on its own.
@@ -109,6 +112,7 @@ impl Record {
         evaluation: &Evaluation,
         seconds: f64,
         run: Option<&Run>,
+        remote: Option<RemoteRecord>,
     ) -> Record {
         let [repeat_count, digit_count, other] = evaluation.failures;
         let classes = evaluation.classes.iter().map(|score| ClassRecord {
@@ -148,6 +152,7 @@ impl Record {
             failures: FailureCounts { repeat_count, digit_count, other },
             wrong: wrong.collect(),
             free_run: run.map(|run| RunRecord::new(args, run)),
+            remote,
         }
     }
 }

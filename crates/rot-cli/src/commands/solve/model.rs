@@ -1,4 +1,4 @@
-//! `rot solve` without `--oracle`: a network solves questions, one or many.
+//! `rot solve` without `--oracle`: a network or a model on a server solves questions, one or many.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
@@ -11,13 +11,15 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use rot_core::{CostCounter, Text, ThoughtGraph, Token, UBig};
 use rot_problems::{Lines, Question, read};
 use rot_solve::{
-    Event, Line, Memo, MemoFile, Native, Oracle, Outcome, Recursion, RootId, Solver, TRACE_VERSION,
+    Event, Generator, Line, Memo, MemoFile, Native, Outcome, Recursion, RootId, Solver,
+    TRACE_VERSION,
 };
 use rot_train::Model;
 use serde::Serialize;
 
 use crate::AlreadyReported;
 use crate::args::SolveArgs;
+use crate::commands::remote;
 use crate::drawing::{Steps, answer_text, body, draw_tree};
 use crate::output::{Output, Role, counted, grouped, note};
 use crate::progress::Meter;
@@ -125,31 +127,44 @@ impl Watcher {
 
 pub(super) fn run(args: &SolveArgs) -> Result<()> {
     args.run.threads.apply()?;
+    if let Some((name, generator, watcher)) = remote::open(&args.remote, args.run.model.as_deref())?
+    {
+        let (fingerprint, at_once) = (generator.fingerprint(), generator.at_once());
+        let result = solve(args, &name, generator, fingerprint, at_once);
+        watcher.report();
+        return result;
+    }
     let (name, model) = match &args.run.model {
         Some(path) => (path.display().to_string(), Model::open(path)?),
         None => ("embedded model".to_owned(), Model::embedded()?),
     };
+    let native = model.generator(args.question.memory_limit() / 2, args.run.draft);
+    solve(args, &name, native, model.fingerprint(), Native::at_once())
+}
+
+/// Has a generator solve what is asked, up to `at_once` questions at the same time.
+fn solve(
+    args: &SolveArgs,
+    name: &str,
+    generator: impl Generator,
+    fingerprint: [u8; 32],
+    at_once: usize,
+) -> Result<()> {
     let memory = args.question.memory_limit();
-    let decoder = model.network.decoder(&model.params);
-    let mut native = Native::new(decoder, model.vocabulary.clone(), memory / 2);
-    if args.run.draft {
-        let oracle = Oracle::new(rot_problems::PROBLEMS, model.network.limit());
-        native = native.with_drafter(Box::new(oracle));
-    }
     let memo = match &args.run.memo {
-        Some(path) => Some(Memo::with_file(MemoFile::open(path, model.fingerprint())?)),
+        Some(path) => Some(Memo::with_file(MemoFile::open(path, fingerprint)?)),
         None => (!args.run.no_memo).then(Memo::default),
     };
-    let mut solver = Solver::new(native, args.run.limits(), memo, memory / 2);
-    let watcher = Rc::new(RefCell::new(Watcher::new(args, &name)?));
+    let mut solver = Solver::new(generator, args.run.limits(), memo, memory / 2);
+    let watcher = Rc::new(RefCell::new(Watcher::new(args, name)?));
     if args.run.trace.is_some() || args.tree || args.run.steps {
         let watcher = Rc::clone(&watcher);
         solver.observe(move |event: &Event<'_>| watcher.borrow_mut().see(event.into()));
     }
     let result = if args.question.is_input() {
-        many(args, &name, &mut solver, &watcher)
+        many(args, name, at_once, &mut solver, &watcher)
     } else {
-        one(args, &name, &mut solver, &watcher)
+        one(args, name, &mut solver, &watcher)
     };
     if let Some(memo) = solver.memo() {
         memo.save()?;
@@ -162,7 +177,7 @@ pub(super) fn run(args: &SolveArgs) -> Result<()> {
 fn one(
     args: &SolveArgs,
     name: &str,
-    solver: &mut Solver<'_, Native>,
+    solver: &mut Solver<'_, impl Generator>,
     watcher: &RefCell<Watcher>,
 ) -> Result<()> {
     let question = args.question.read()?;
@@ -223,7 +238,8 @@ enum Slot {
 fn many(
     args: &SolveArgs,
     name: &str,
-    solver: &mut Solver<'_, Native>,
+    at_once: usize,
+    solver: &mut Solver<'_, impl Generator>,
     watcher: &RefCell<Watcher>,
 ) -> Result<()> {
     let lines = read_lines();
@@ -234,7 +250,7 @@ fn many(
     let (mut number, mut asked, mut ended, mut failed) = (0u64, 0u64, false, false);
     let meter = Meter::new("solving", "questions");
     loop {
-        while !ended && solver.pending() < Native::at_once() && slots.len() < UNPRINTED {
+        while !ended && solver.pending() < at_once && slots.len() < UNPRINTED {
             // Whoever feeds questions one by one may wait for the answer to each.
             let line = if solver.pending() == 0 && slots.is_empty() {
                 lines.recv().map_err(|_| TryRecvError::Disconnected)
@@ -288,7 +304,7 @@ fn many(
 /// Puts a line to the solver.
 fn slot(
     line: io::Result<Result<String, String>>,
-    solver: &mut Solver<'_, Native>,
+    solver: &mut Solver<'_, impl Generator>,
 ) -> Result<(Slot, Option<RootId>)> {
     let line = line.context("cannot read standard input")?;
     let question = line.and_then(|line| read(&line).map_err(|error| error.to_string()));
