@@ -498,9 +498,18 @@ fn transcripts_are_true() {
 fn the_examples_in_the_help_work() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut examples = 0;
-    for command in
-        ["", "solve", "contexts", "sample", "stats", "check", "reproduce", "export finetune"]
-    {
+    for command in [
+        "",
+        "solve",
+        "contexts",
+        "sample",
+        "stats",
+        "check",
+        "reproduce",
+        "export finetune",
+        "export hf",
+        "export gguf",
+    ] {
         let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         let help = prints(&args);
         let (_, after) = help.rsplit_once("Example").expect("an example in the help");
@@ -518,6 +527,6 @@ fn the_examples_in_the_help_work() {
             examples += 1;
         }
     }
-    assert_eq!(examples, 19);
+    assert_eq!(examples, 23);
     assert!(prints(&["eval", "--help"]).contains("Examples:\n  rot eval runs/mul-8 --problem mul"));
 }

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     /// What is made of a choice.
-    fn said(choice: Value) -> Result<(String, bool), String> {
+    fn said(choice: &Value) -> Result<(String, bool), String> {
         let body = json!({ "choices": [choice] }).to_string();
         let (reply, _) = Reply::parse(&body)?;
         let Said { tokens, inferred } = reply.read(Spelling::Words)?;
@@ -174,34 +174,34 @@ mod tests {
     fn the_end_is_found_wherever_a_server_says_it() {
         let think = Ok(("<GO>0+5=<THINK>".to_owned(), false));
         // In the text, cut or not.
-        assert_eq!(said(json!({"text": " go 0 + 5 = think"})), think);
-        assert_eq!(said(json!({"text": " go 0 + 5 = think 7 stop"})), think);
+        assert_eq!(said(&json!({"text": " go 0 + 5 = think"})), think);
+        assert_eq!(said(&json!({"text": " go 0 + 5 = think 7 stop"})), think);
         let text = " go 0 + 5 =";
         // vLLM, SGLang, llama.cpp.
-        assert_eq!(said(json!({"text": text, "stop_reason": " think"})), think);
-        assert_eq!(said(json!({"text": text, "matched_stop": " think"})), think);
-        assert_eq!(said(json!({"text": text, "stopping_word": " think"})), think);
+        assert_eq!(said(&json!({"text": text, "stop_reason": " think"})), think);
+        assert_eq!(said(&json!({"text": text, "matched_stop": " think"})), think);
+        assert_eq!(said(&json!({"text": text, "stopping_word": " think"})), think);
         // Nowhere.
         let inferred = Ok(("<GO>0+5=<THINK>".to_owned(), true));
-        assert_eq!(said(json!({"text": text, "finish_reason": "stop"})), inferred);
-        assert_eq!(said(json!({"text": text, "stop_reason": 1234})), inferred);
-        assert_eq!(said(json!({"text": text, "stop_reason": "\n"})), inferred);
+        assert_eq!(said(&json!({"text": text, "finish_reason": "stop"})), inferred);
+        assert_eq!(said(&json!({"text": text, "stop_reason": 1234})), inferred);
+        assert_eq!(said(&json!({"text": text, "stop_reason": "\n"})), inferred);
         let tail = json!({"text": " tail 1 + 5 =", "stop_reason": null});
-        assert_eq!(said(tail), Ok(("<TAIL>1+5=<THINK>".to_owned(), true)));
-        assert_eq!(said(json!({"text": " 7 5"})), Ok(("75<STOP>".to_owned(), true)));
+        assert_eq!(said(&tail), Ok(("<TAIL>1+5=<THINK>".to_owned(), true)));
+        assert_eq!(said(&json!({"text": " 7 5"})), Ok(("75<STOP>".to_owned(), true)));
         // What the server says counts more than how the text begins.
         let stop = json!({"text": text, "stop_reason": " stop"});
-        assert_eq!(said(stop), Ok(("<GO>0+5=<STOP>".to_owned(), false)));
+        assert_eq!(said(&stop), Ok(("<GO>0+5=<STOP>".to_owned(), false)));
     }
 
     #[test]
     fn what_is_no_completion_is_an_error() {
-        assert!(said(json!({"text": " seven"})).unwrap_err().contains("'seven'"));
-        assert!(said(json!({"text": " 7 5 maybe stop"})).unwrap_err().contains("'maybe'"));
-        assert!(said(json!({"text": ""})).unwrap_err().contains("nothing"));
+        assert!(said(&json!({"text": " seven"})).unwrap_err().contains("'seven'"));
+        assert!(said(&json!({"text": " 7 5 maybe stop"})).unwrap_err().contains("'maybe'"));
+        assert!(said(&json!({"text": ""})).unwrap_err().contains("nothing"));
         let full = json!({"text": " 1 1 1 1", "finish_reason": "length"});
-        assert!(said(full).unwrap_err().contains("--completion-tokens"));
-        assert!(said(json!({"message": "hello"})).unwrap_err().contains("no completion"));
+        assert!(said(&full).unwrap_err().contains("--completion-tokens"));
+        assert!(said(&json!({"message": "hello"})).unwrap_err().contains("no completion"));
         assert!(Reply::parse("{\"choices\": []}").unwrap_err().contains("no choice"));
         assert!(Reply::parse("{\"choices\": [{\"te").unwrap_err().contains("no completion"));
         assert!(Reply::parse("<html>").unwrap_err().contains("<html>"));

@@ -26,4 +26,6 @@ pub use lstm::{Lstm, LstmConfig};
 pub use network::{Network, Score, Workspace};
 pub use optimizer::{Optimizer, OptimizerConfig, sum_gradients};
 pub use packed::{Packed, UNSUPERVISED};
-pub use transformer::{Activation, Placement, Positions, Transformer, TransformerConfig};
+pub use transformer::{
+    Activation, Placement, Positions, ROTARY_BASE, Transformer, TransformerConfig,
+};

@@ -16,7 +16,7 @@ mod parameters;
 
 use std::ops::Range;
 
-pub use self::config::{Activation, Placement, Positions, TransformerConfig};
+pub use self::config::{Activation, Placement, Positions, ROTARY_BASE, TransformerConfig};
 use self::decode::TransformerDecoder;
 use self::parameters::{Branch, Builder, Linear, NormParams};
 
@@ -93,11 +93,11 @@ impl Transformer {
 
         let pairs = width / heads / 2;
         let rotation = match config.positions {
-            Positions::Rotary => Some(Rotation::new(limit, &[(pairs, 10_000.0)])),
+            Positions::Rotary => Some(Rotation::new(limit, &[(pairs, ROTARY_BASE)])),
             Positions::Structured => {
                 // Numbers are short and few beside contexts.
                 let axes =
-                    [(pairs - 2 * (pairs / 4), 10_000.0), (pairs / 4, 64.0), (pairs / 4, 64.0)];
+                    [(pairs - 2 * (pairs / 4), ROTARY_BASE), (pairs / 4, 64.0), (pairs / 4, 64.0)];
                 Some(Rotation::new(limit + 1, &axes))
             }
             Positions::Sinusoidal | Positions::None => None,

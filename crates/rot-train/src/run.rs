@@ -42,7 +42,7 @@ mod folder;
 mod metrics;
 mod table;
 
-pub use atomic::write_atomically;
+pub use atomic::{create_folder_atomically, write_atomically};
 pub use checkpoint::{Checkpoint, Snapshot};
 pub use error::{CheckpointError, FileError, RunError};
 pub use folder::{KEPT_CHECKPOINTS, Newest, RunFolder, best_weights, holds_run};

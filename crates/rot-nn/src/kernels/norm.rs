@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::math::sum;
 use super::vectorised;
 
-const EPSILON: f32 = 1e-5;
+/// What is added to the variance, so that no row is divided by zero.
+pub const EPSILON: f32 = 1e-5;
 
 /// Which normalisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

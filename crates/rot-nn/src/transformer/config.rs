@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernels::norm::Norm;
 
+/// The number of tokens in which the slowest angle of rotary positions turns about once.
+pub const ROTARY_BASE: f64 = 10_000.0;
+
 /// The settings of a Transformer. The default is the paper's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

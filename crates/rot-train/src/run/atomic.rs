@@ -1,11 +1,11 @@
-//! Files that are there whole or not at all.
+//! Files and folders that are there whole or not at all.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::FileError;
+use super::{CheckpointError, FileError};
 
 /// The end of a temporary file's name, by which one left by a killed process is known.
 const TEMPORARY: &str = ".rot-partial";
@@ -21,16 +21,54 @@ pub fn write_atomically(
     replace(path, write).map_err(FileError::at("write", path))
 }
 
-fn replace(
+/// Makes a folder so that after a kill or a power cut it is there with all its files, or not at all.
+///
+/// `fill` writes the files to a temporary folder beside it, which then takes its name. A folder that has
+/// something in it already is refused and stays as it is.
+pub fn create_folder_atomically(
     path: &Path,
-    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
-) -> io::Result<()> {
+    fill: impl FnOnce(&Path) -> Result<(), CheckpointError>,
+) -> Result<(), CheckpointError> {
+    let failed = |error| FileError::at("create", path)(error);
+    let (folder, temporary) = beside(path).map_err(failed)?;
+    refuse_content(path).map_err(failed)?;
+    fs::create_dir_all(folder).and_then(|()| fs::create_dir(&temporary)).map_err(failed)?;
+    let named = || fs::rename(&temporary, path).and_then(|()| sync_folder(folder)).map_err(failed);
+    let made = fill(&temporary).and_then(|()| Ok(named()?));
+    if made.is_err() {
+        // The first error is the one to tell.
+        let _ = fs::remove_dir_all(&temporary);
+    }
+    made
+}
+
+/// Fails if a path is a folder with something in it, or something else.
+fn refuse_content(path: &Path) -> io::Result<()> {
+    match fs::read_dir(path) {
+        Ok(mut entries) => match entries.next() {
+            Some(_) => Err(io::ErrorKind::DirectoryNotEmpty.into()),
+            None => Ok(()),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The folder that a path is in, and a temporary name there.
+fn beside(path: &Path) -> io::Result<(&Path, PathBuf)> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let folder = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
-    let temporary = folder.join(temporary_name(name));
+    Ok((folder, folder.join(temporary_name(name))))
+}
+
+fn replace(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> io::Result<()> {
+    let (folder, temporary) = beside(path)?;
     let written = write_and_sync(&temporary, write).and_then(|()| fs::rename(&temporary, path));
     if let Err(error) = written {
         // The first error is the one to tell; what cannot be removed now is removed later.
@@ -117,6 +155,35 @@ mod tests {
         assert_eq!(names(dir.path()), ["file"]);
         let expected = format!("cannot write '{}' (make room on the disk)", path.display());
         assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn a_folder_is_there_whole_or_not_at_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("new/model");
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        let error = create_folder_atomically(&path, |folder| {
+            write_atomically(&folder.join("a"), |writer| writer.write_all(b"a"))?;
+            Err(FileError::at("write", folder)(full()).into())
+        });
+        assert!(error.is_err() && names(&dir.path().join("new")).is_empty());
+
+        create_folder_atomically(&path, |folder| {
+            assert!(!path.exists());
+            Ok(write_atomically(&folder.join("a"), |writer| writer.write_all(b"a"))?)
+        })
+        .unwrap();
+        assert_eq!((names(&path), names(&dir.path().join("new")).len()), (vec!["a".into()], 1));
+
+        let error =
+            create_folder_atomically(&path, |_| panic!("it is refused before")).unwrap_err();
+        let expected = format!(
+            "cannot create '{}' (choose another name, or remove what is there)",
+            path.display()
+        );
+        assert_eq!(error.to_string(), expected);
+        assert!(create_folder_atomically(&path.join("a"), |_| Ok(())).is_err(), "a file");
+        assert_eq!(names(&path), ["a"]);
     }
 
     #[test]

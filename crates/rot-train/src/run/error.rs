@@ -32,6 +32,9 @@ fn advice(error: &io::Error) -> &'static str {
             "check its permissions, or use another folder"
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room on the disk",
+        io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotADirectory => {
+            "choose another name, or remove what is there"
+        }
         io::ErrorKind::Unsupported => "use a folder on a local disk",
         _ => "check the path and the disk",
     }
