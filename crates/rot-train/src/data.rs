@@ -24,8 +24,6 @@ const MOST_CHUNKS: usize = 64;
 
 /// Contexts whose shapes are counted before the first batch.
 const COUNTED: usize = 400_000;
-/// Problems among whose contexts one is drawn by its shape: what no problem at hand has cannot be drawn.
-const CHOICE: u64 = 4;
 
 /// Why there is no batch.
 #[derive(Debug, thiserror::Error)]
@@ -108,18 +106,6 @@ struct Scratch {
     question: Vec<Token>,
     /// For each context of the problem, the weights up to and including its own.
     weights: Vec<f64>,
-    context: Context,
-}
-
-/// A context that is being drawn.
-#[derive(Clone, Default)]
-struct Slot {
-    /// Whether it is drawn by its shape.
-    by_shape: bool,
-    /// Of all contexts that it was drawn from so far.
-    weight: f64,
-    ids: Vec<u8>,
-    targets: Vec<u8>,
 }
 
 impl Source {
@@ -161,8 +147,7 @@ impl Source {
         let mut counted = 0;
         for index in 0..COUNTED {
             // What cannot be unfolded is reported when it is drawn.
-            let (kind, index) = self.kind(index as u64);
-            if counted >= COUNTED || self.unfold(kind, index, &mut scratch).is_err() {
+            if counted >= COUNTED || self.unfold(index as u64, &mut scratch).is_err() {
                 break;
             }
             shapes.count(&scratch.graph);
@@ -188,14 +173,15 @@ impl Source {
         Ok(chunks(drawn.iter().flat_map(Packed::iter).collect()))
     }
 
-    /// Unfolds the problem at an index: its context, and what else is random about it.
+    /// Unfolds the problem at an index: its kind, its context, and what else is random about it.
     fn unfold(
         &self,
-        kind: &Kind,
         index: u64,
         scratch: &mut Scratch,
-    ) -> Result<(ContextId, SampleRng), DataError> {
-        let Kind { problem, .. } = kind;
+    ) -> Result<(ProblemSize, ContextId, SampleRng), DataError> {
+        let of = self.problems.len() as u64;
+        let kind = &self.problems[(index % of) as usize];
+        let (problem, index) = (&kind.problem, index / of);
         let sampler = kind.sampler(index, &self.recipe.data);
         let rng = sampler.write_question(index, &mut scratch.question);
         scratch.graph.clear();
@@ -203,91 +189,46 @@ impl Source {
             .graph
             .unfold(problem.problem, &scratch.question)
             .map_err(|error| DataError::Unfold { problem: *problem, error })?;
-        Ok((root, rng))
+        Ok((*problem, root, rng))
     }
 
-    /// The kind of the problem at an index of all kinds, and its index among its own.
-    fn kind(&self, index: u64) -> (&Kind, u64) {
-        let of = self.problems.len() as u64;
-        (&self.problems[(index % of) as usize], index / of)
-    }
-
-    /// The contexts of the problem at an index; those drawn by shape can be of some others as well.
+    /// The contexts of the problem at an index.
     fn draw(&self, index: u64, scratch: &mut Scratch) -> Result<Packed, DataError> {
-        let (kind, index) = self.kind(index);
-        let mut slots = vec![Slot::default(); self.contexts_per_problem];
-        let choice = if self.is_balanced() { CHOICE } else { 1 };
-        for turn in 0..choice {
-            // Not always the same of so many problems first: shares go by the index.
-            let problem =
-                index.wrapping_mul(choice).wrapping_add(index.wrapping_add(turn) % choice);
-            let (root, mut rng) = self.unfold(kind, problem, scratch)?;
-            if turn == 0 {
-                for slot in &mut slots {
-                    slot.by_shape = self.is_balanced() && unit(&mut rng) < self.recipe.data.balance;
-                    if !slot.by_shape {
-                        let id = self.draw_as_it_falls(root, &scratch.graph, &mut rng);
-                        self.write(kind.problem, id, scratch, slot)?;
+        let (problem, root, mut rng) = self.unfold(index, scratch)?;
+        let mut batch = Packed::default();
+        let (mut context, mut ids, mut targets) = (Context::default(), Vec::new(), Vec::new());
+        let balanced = self.is_balanced();
+        if balanced {
+            scratch.weigh(&self.shapes);
+        }
+        for _ in 0..self.contexts_per_problem {
+            context.clear();
+            match self.recipe.data.paradigm {
+                Paradigm::Wt => scratch.graph.write_wt(root, &mut context),
+                Paradigm::Cot => {
+                    if !scratch.graph.write_cot(root, self.limit, &mut context) {
+                        let mut counter = CostCounter::new(&scratch.graph)
+                            .map_err(|error| DataError::Unfold { problem, error })?;
+                        return Err(self.too_long(problem, counter.costs(root).cot_context));
                     }
                 }
-            }
-            if slots.iter().all(|slot| !slot.by_shape) {
-                break;
-            }
-            let weight = scratch.weigh(&self.shapes);
-            for slot in slots.iter_mut().filter(|slot| slot.by_shape) {
-                slot.weight += weight;
-                // So that of all contexts of all the problems each is drawn by its weight.
-                if unit(&mut rng) * slot.weight < weight {
-                    let id = scratch.draw_by_shape(&mut rng).unwrap_or(root);
-                    self.write(kind.problem, id, scratch, slot)?;
+                Paradigm::Rot => {
+                    let id = if balanced && unit(&mut rng) < self.recipe.data.balance {
+                        scratch.draw_by_shape(&mut rng).unwrap_or(root)
+                    } else {
+                        scratch.graph.context(below(&mut rng, scratch.graph.len())).unwrap_or(root)
+                    };
+                    scratch.graph.write_rot(id, &mut context);
                 }
             }
+            if context.len() > self.limit {
+                return Err(self.too_long(problem, UBig::from(context.len())));
+            }
+            encode(&context, &self.vocabulary, &mut ids, &mut targets)
+                .map_err(|token| DataError::Token { problem, token })?;
+            batch.push(&ids, &targets);
         }
-        let mut batch = Packed::default();
-        slots.iter().for_each(|slot| batch.push(&slot.ids, &slot.targets));
         Ok(batch)
-    }
-
-    /// A context of a problem: all are equally likely.
-    fn draw_as_it_falls(
-        &self,
-        root: ContextId,
-        graph: &ThoughtGraph,
-        rng: &mut SampleRng,
-    ) -> ContextId {
-        match self.recipe.data.paradigm {
-            Paradigm::Rot => graph.context(below(rng, graph.len())).unwrap_or(root),
-            Paradigm::Cot | Paradigm::Wt => root,
-        }
-    }
-
-    /// Writes a context of the problem that is unfolded.
-    fn write(
-        &self,
-        problem: ProblemSize,
-        id: ContextId,
-        scratch: &mut Scratch,
-        slot: &mut Slot,
-    ) -> Result<(), DataError> {
-        let Scratch { graph, context, .. } = scratch;
-        context.clear();
-        match self.recipe.data.paradigm {
-            Paradigm::Wt => graph.write_wt(id, context),
-            Paradigm::Cot => {
-                if !graph.write_cot(id, self.limit, context) {
-                    let mut counter = CostCounter::new(graph)
-                        .map_err(|error| DataError::Unfold { problem, error })?;
-                    return Err(self.too_long(problem, counter.costs(id).cot_context));
-                }
-            }
-            Paradigm::Rot => graph.write_rot(id, context),
-        }
-        if context.len() > self.limit {
-            return Err(self.too_long(problem, UBig::from(context.len())));
-        }
-        encode(context, &self.vocabulary, &mut slot.ids, &mut slot.targets)
-            .map_err(|token| DataError::Token { problem, token })
     }
 
     fn too_long(&self, problem: ProblemSize, needed: UBig) -> DataError {
@@ -301,15 +242,14 @@ impl Source {
 }
 
 impl Scratch {
-    /// Weighs the contexts of the problem: the rarer the shape, the more. Returns the sum.
-    fn weigh(&mut self, shapes: &Shapes) -> f64 {
+    /// Weighs the contexts of the problem: the rarer the shape, the more.
+    fn weigh(&mut self, shapes: &Shapes) {
         self.weights.clear();
         let mut total = 0.0;
         for id in self.graph.contexts() {
             total += shapes.weight(&self.graph, id);
             self.weights.push(total);
         }
-        total
     }
 
     /// Draws a context by its weight.
@@ -430,29 +370,6 @@ mod tests {
         // Divisions are the rarest of what a division asks.
         assert!(plain["÷"] < 0.25, "{plain:?}");
         assert!(balanced["÷"] > 1.4 * plain["÷"], "{plain:?} {balanced:?}");
-    }
-
-    #[test]
-    fn balance_reaches_shapes_that_few_problems_have() {
-        // How often the numbers of a question have certain lengths.
-        let lengths = |text: &str| {
-            let text = format!("data.problems = [\"mul-4\"]\n{text}");
-            let source = Source::new(&Recipe::parse(&text).unwrap(), 512).unwrap();
-            let mut counts: BTreeMap<Vec<usize>, u32> = BTreeMap::new();
-            for (ids, _) in (0..8).flat_map(|step| contexts(&source.batch(step).unwrap())) {
-                let tokens = ids.iter().map(|&id| source.vocabulary.tokens()[usize::from(id)]);
-                let question: Vec<_> = tokens.take_while(|&token| token != Token::EQUALS).collect();
-                let lengths = question.split(|token| !token.is_digit()).map(<[_]>::len);
-                *counts.entry(lengths.collect()).or_default() += 1;
-            }
-            counts
-        };
-        let (plain, balanced) = (lengths(""), lengths("data.balance = 1.0"));
-        let is_rare = |lengths: &&Vec<usize>| plain.get(*lengths).is_none_or(|&count| count < 20);
-        let rare = |counts: &BTreeMap<_, u32>| -> u32 {
-            counts.keys().filter(is_rare).map(|lengths| counts[lengths]).sum()
-        };
-        assert!(rare(&balanced) > 4 * rare(&plain), "{plain:?} {balanced:?}");
     }
 
     #[test]

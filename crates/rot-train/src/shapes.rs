@@ -1,13 +1,17 @@
 //! How rare contexts are, by their shape: what is left of a context when digits are not told apart.
 //!
 //! Most random problems lead to the same few shapes. A carry into a new digit, say, makes a shape of
-//! its own, which a model can meet too seldom to learn where its digits go.
+//! its own, which a model can meet too seldom to learn where its digits go. A question of two digits is a
+//! fact to be learnt by heart; each is a shape, as some come up in one problem of many thousands.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
 
 use foldhash::fast::FixedState;
 use rot_core::{ContextId, ThoughtGraph};
+
+/// The most digits of a fact.
+const FACT: usize = 2;
 
 /// How often each shape was seen.
 #[derive(Default)]
@@ -30,11 +34,14 @@ impl Shapes {
     }
 }
 
-/// The tokens of the question with all digits alike, and the lengths of everything after it.
+/// The tokens of the question with all digits alike, unless it is a fact, and the lengths of everything after it.
 fn shape(graph: &ThoughtGraph, id: ContextId) -> u64 {
     let mut hasher = FixedState::default().build_hasher();
-    for token in graph.question(id) {
-        hasher.write_u8(if token.is_digit() { u8::MAX } else { token.index() as u8 });
+    let question = graph.question(id);
+    let is_fact = question.iter().filter(|token| token.is_digit()).count() <= FACT;
+    for token in question {
+        let is_alike = token.is_digit() && !is_fact;
+        hasher.write_u8(if is_alike { u8::MAX } else { token.index() as u8 });
     }
     for thought in graph.thoughts(id) {
         hasher.write_usize(graph.question(thought.context).len());
@@ -67,5 +74,7 @@ mod tests {
         assert_ne!(of("<GO>123+45="), of("<GO>12+345="));
         assert_ne!(of("<GO>123+45="), of("<GO>989+45="), "a digit more in the answer");
         assert_ne!(of("<GO>123+45="), of("<GO>128+45="), "a carry");
+        assert_ne!(of("<GO>1+2="), of("<GO>2+1="), "facts");
+        assert_eq!(of("<GO>12+3="), of("<GO>23+1="));
     }
 }
