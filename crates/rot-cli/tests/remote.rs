@@ -2,6 +2,8 @@
 //! does, and nothing is asked again once it was answered.
 #![expect(clippy::unwrap_used, reason = "what goes wrong in a test fails it")]
 
+#[path = "../../rot-solve/tests/conformance/mod.rs"]
+mod conformance;
 #[path = "remote/server.rs"]
 mod server;
 
@@ -73,6 +75,13 @@ fn is_right(question: &[Token], outcome: &Outcome) -> bool {
     let mut graph = ThoughtGraph::default();
     let root = graph.unfold(problem, question).unwrap();
     outcome.answer.as_ref().is_ok_and(|answer| **answer == *graph.answer(root))
+}
+
+#[test]
+fn a_server_keeps_to_the_rules_of_generators() {
+    let server = Server::start(&[], |prompt, _| (None, ends(prompt)));
+    let make = || Remote::new(settings(&server), 0, conformance::LIMIT, None).unwrap();
+    conformance::conforms(|| Box::new(make()));
 }
 
 #[test]

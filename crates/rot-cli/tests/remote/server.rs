@@ -149,7 +149,8 @@ fn reply(state: &State, request: &Value, key: &str, stream: &mut TcpStream) -> O
     if fault == Some(Fault::WrongWord) {
         said.insert_str(0, " seven");
     }
-    let (text, end) = said.rsplit_once(' ').unwrap();
+    // Where the ground truth is at a loss, it says nothing.
+    let (text, end) = said.rsplit_once(' ').unwrap_or_default();
     let end = format!(" {end}");
     let choice = match ends {
         Ends::Untrimmed => json!({"text": format!("{said} and so on"), "finish_reason": "stop"}),
