@@ -104,17 +104,18 @@ fn what_can_pass_is_tried_again() {
     let questions = questions();
     for memo in [true, false] {
         let remote = Remote::new(settings(&server), 0, 2048, None).unwrap();
-        let (traffic, watch) = (remote.traffic(), remote.watch());
+        let traffic = remote.traffic();
         let outcomes = solve(remote, &questions, memo);
         for (question, outcome) in questions.iter().zip(&outcomes) {
             assert!(is_right(question, outcome), "{outcome:?}");
         }
-        assert_eq!(watch.unanswered(), (0, None));
-        assert!(watch.inferred() > 0);
-        assert_eq!(traffic.tokens()[0], 10 * traffic.requests());
+        let counts = traffic.counts();
+        assert_eq!((counts.unanswered, traffic.first_error()), (0, None));
+        assert!(counts.inferred_ends > 0);
+        assert_eq!(counts.prompt_tokens, 10 * counts.requests);
         if memo {
-            assert!(traffic.retries() > 20, "{traffic:?}");
-            assert_eq!(traffic.requests() as usize, server.answered().len());
+            assert!(counts.retries > 20, "{counts:?}");
+            assert_eq!(counts.requests as usize, server.answered().len());
             let twice = server.answered().into_iter().find(|(_, times)| *times > 1);
             assert_eq!(twice, None, "nothing is asked again once it was answered");
         }
@@ -162,13 +163,13 @@ fn what_cannot_pass_is_an_error_of_its_question() {
 fn a_wrong_key_stops_everything_and_is_not_shown() {
     let server = Server::start(&[], |_, _| (Some(Fault::Unauthorised), Ends::Unsaid));
     let remote = Remote::new(settings(&server), 0, 2048, None).unwrap();
-    let watch = remote.watch();
+    let traffic = remote.traffic();
     let outcomes = solve(remote, &questions(), true);
     for outcome in &outcomes {
         let failure = outcome.answer.as_ref().unwrap_err().to_string();
         assert!(failure.contains("401") && failure.contains("wrong: Bearer [key]"), "{failure}");
     }
-    assert!(!format!("{outcomes:?} {watch:?}").contains("sk-secret"));
+    assert!(!format!("{outcomes:?} {traffic:?}").contains("sk-secret"));
     assert!(server.asked() <= 8, "each thread may ask once");
 }
 

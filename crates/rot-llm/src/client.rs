@@ -4,7 +4,7 @@
 //! the server asks for. What cannot pass, such as a wrong key, stops all requests.
 
 use std::hash::BuildHasher;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -16,6 +16,7 @@ use ureq::http::HeaderMap;
 
 use crate::completion::{Reply, Request, Usage};
 use crate::spelling::Spelling;
+use crate::traffic::Traffic;
 
 /// How long after a pause another one can be.
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
@@ -23,8 +24,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 const LONGEST_ASKED: Duration = Duration::from_secs(600);
 /// The most bytes of a reply.
 const LARGEST_REPLY: u64 = 16 << 20;
-/// Requests in a row without a reply, each tried as often as may be, after which there seems to be no server.
-const NO_SERVER: u64 = 8;
 
 /// A server, and how to ask it.
 #[derive(Clone)]
@@ -75,45 +74,6 @@ pub enum RequestError {
     Stopped(String),
 }
 
-/// What requests have come to.
-#[derive(Debug, Default)]
-pub struct Traffic {
-    requests: AtomicU64,
-    retries: AtomicU64,
-    prompt_tokens: AtomicU64,
-    completion_tokens: AtomicU64,
-    in_vain: AtomicU64,
-    stopped: Mutex<Option<String>>,
-}
-
-impl Traffic {
-    /// Requests with a reply.
-    pub fn requests(&self) -> u64 {
-        self.requests.load(Ordering::Relaxed)
-    }
-
-    /// How often one was tried again.
-    pub fn retries(&self) -> u64 {
-        self.retries.load(Ordering::Relaxed)
-    }
-
-    /// Tokens of prompts and completions, as the server counts them.
-    pub fn tokens(&self) -> [u64; 2] {
-        [&self.prompt_tokens, &self.completion_tokens].map(|count| count.load(Ordering::Relaxed))
-    }
-
-    /// Why nothing is asked any more.
-    pub fn stopped(&self) -> Option<String> {
-        self.stopped.lock().ok()?.clone()
-    }
-
-    fn stop(&self, why: &RequestError) {
-        if let Ok(mut stopped) = self.stopped.lock() {
-            stopped.get_or_insert_with(|| why.to_string());
-        }
-    }
-}
-
 /// Asks a server.
 pub(crate) struct Client {
     server: Server,
@@ -159,19 +119,14 @@ impl Client {
     /// Has a prompt completed.
     pub(crate) fn complete(&self, prompt: &str) -> Result<Reply, RequestError> {
         let result = self.try_often(prompt);
-        let traffic = &self.traffic;
         match &result {
-            Ok(_) => traffic.in_vain.store(0, Ordering::Relaxed),
+            Ok(_) => self.traffic.reply(),
             // Wrong key, no such model: it is the same for all.
             Err(error @ RequestError::Refused { status: 401 | 403 | 404, .. }) => {
-                traffic.stop(error);
+                self.traffic.stop(&error.to_string());
             }
             Err(RequestError::Refused { .. } | RequestError::Stopped(_)) => (),
-            Err(error @ RequestError::GaveUp { .. }) => {
-                if traffic.in_vain.fetch_add(1, Ordering::Relaxed) + 1 >= NO_SERVER {
-                    traffic.stop(error);
-                }
-            }
+            Err(error @ RequestError::GaveUp { .. }) => self.traffic.give_up(&error.to_string()),
         }
         result
     }
@@ -186,10 +141,10 @@ impl Client {
             tries += 1;
             let (why, asked) = match self.try_both_ways(prompt) {
                 Try::Reply(reply, usage) => {
-                    let traffic = &self.traffic;
-                    traffic.requests.fetch_add(1, Ordering::Relaxed);
-                    traffic.prompt_tokens.fetch_add(usage.prompt_tokens, Ordering::Relaxed);
-                    traffic.completion_tokens.fetch_add(usage.completion_tokens, Ordering::Relaxed);
+                    self.traffic.count(|counts| {
+                        counts.prompt_tokens += usage.prompt_tokens;
+                        counts.completion_tokens += usage.completion_tokens;
+                    });
                     return Ok(reply);
                 }
                 Try::Refused { status, message } => {
@@ -200,7 +155,7 @@ impl Client {
             if tries > self.server.retries {
                 return Err(RequestError::GaveUp { tries, last: why });
             }
-            self.traffic.retries.fetch_add(1, Ordering::Relaxed);
+            self.traffic.count(|counts| counts.retries += 1);
             match asked {
                 // It holds for all requests: the server has too many of them.
                 Some(asked) => self.pace.hold(asked.min(LONGEST_ASKED)),

@@ -13,13 +13,15 @@ mod remote;
 mod spelling;
 #[cfg(test)]
 mod testing;
+mod traffic;
 mod words;
 
-pub use client::{RequestError, Server, Traffic};
+pub use client::{RequestError, Server};
 pub use finetune::{ExportError, Exported, Finetune, Format, write_example};
 pub use gguf::write_gguf;
 pub use hf::{HF_METADATA, HF_WEIGHTS, hf_tensor_name, hf_texts};
 pub use journal::JournalError;
 pub use llama::{Difference, Llama, LlamaError, Role, Summary, Weight};
-pub use remote::{Remote, Watch};
+pub use remote::Remote;
 pub use spelling::Spelling;
+pub use traffic::{Counts, Traffic};

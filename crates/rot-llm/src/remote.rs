@@ -7,7 +7,6 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,10 +15,11 @@ use foldhash::fast::FixedState;
 use rot_core::Token;
 use rot_solve::{ContextId, End, Generator, Span};
 
-use crate::client::{Client, Server, Traffic, shown_url};
+use crate::client::{Client, Server, shown_url};
 use crate::completion::Reply;
 use crate::few_shot::FewShot;
 use crate::journal::{Header, Journal, JournalError};
+use crate::traffic::Traffic;
 
 /// How long to wait for a reply before whoever asks can look at the clock.
 const POLL: Duration = Duration::from_millis(100);
@@ -41,7 +41,6 @@ pub struct Remote {
     replies: Receiver<Answered>,
     waiting: usize,
     traffic: Arc<Traffic>,
-    watch: Arc<Watch>,
 }
 
 /// An open context.
@@ -63,40 +62,6 @@ struct Answered {
     id: ContextId,
     request: u64,
     reply: Result<Reply, String>,
-}
-
-/// What can be said of a remote model while it is at work.
-#[derive(Debug, Default)]
-pub struct Watch {
-    known: AtomicU64,
-    inferred: AtomicU64,
-    unanswered: AtomicU64,
-    error: Mutex<Option<String>>,
-}
-
-impl Watch {
-    /// Prompts that were not sent, because the journal had a reply.
-    pub fn known(&self) -> u64 {
-        self.known.load(Ordering::Relaxed)
-    }
-
-    /// Completions whose end the server did not say.
-    pub fn inferred(&self) -> u64 {
-        self.inferred.load(Ordering::Relaxed)
-    }
-
-    /// Requests that came to nothing, and the first reason.
-    pub fn unanswered(&self) -> (u64, Option<String>) {
-        let error = self.error.lock().map_or(None, |error| error.clone());
-        (self.unanswered.load(Ordering::Relaxed), error)
-    }
-
-    fn lose(&self, why: &str) {
-        self.unanswered.fetch_add(1, Ordering::Relaxed);
-        if let Ok(mut error) = self.error.lock() {
-            error.get_or_insert_with(|| why.to_owned());
-        }
-    }
 }
 
 impl Remote {
@@ -139,18 +104,12 @@ impl Remote {
             replies,
             waiting: 0,
             traffic,
-            watch: Arc::default(),
         })
     }
 
     /// What is asked of the server, while it is.
     pub fn traffic(&self) -> Arc<Traffic> {
         Arc::clone(&self.traffic)
-    }
-
-    /// What becomes of it.
-    pub fn watch(&self) -> Arc<Watch> {
-        Arc::clone(&self.watch)
     }
 
     /// Replies that the journal has.
@@ -192,7 +151,7 @@ impl Remote {
         match reply.read(self.server.spelling) {
             Err(why) => ended.push(span(Vec::new(), End::Failed(why))),
             Ok(said) => {
-                self.watch.inferred.fetch_add(u64::from(said.inferred), Ordering::Relaxed);
+                self.traffic.count(|counts| counts.inferred_ends += u64::from(said.inferred));
                 let mut tokens = said.tokens;
                 if tokens.len() > open.most {
                     tokens.truncate(open.most);
@@ -206,7 +165,7 @@ impl Remote {
     }
 
     fn fail(&mut self, id: ContextId, why: &str, ended: &mut Vec<Span>) {
-        self.watch.lose(why);
+        self.traffic.lose(why);
         let why = format!("{}: {why}", shown_url(&self.server.base_url));
         let end = End::Failed(why);
         ended.push(Span { id, tokens: Vec::new(), margin: f32::INFINITY, end });
@@ -255,7 +214,7 @@ impl Generator for Remote {
         self.server.spelling.write(&open.tokens, &mut prompt);
         let known = self.journal.lock().ok().and_then(|journal| journal.get(&prompt).cloned());
         if let Some(reply) = known {
-            self.watch.known.fetch_add(1, Ordering::Relaxed);
+            self.traffic.count(|counts| counts.known += 1);
             self.known.push_back((id, reply));
             return;
         }

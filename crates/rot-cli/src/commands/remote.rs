@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use rot_core::{Context, Paradigm};
-use rot_llm::{Remote, Spelling, Traffic, Watch};
+use rot_llm::{Counts, Remote, Spelling, Traffic};
 use rot_train::eval::TestSet;
 use serde::Serialize;
 
@@ -19,7 +19,6 @@ const LIMIT: usize = 1 << 20;
 /// Watches a model on a server, wherever it is used.
 pub(crate) struct Watcher {
     traffic: Arc<Traffic>,
-    watch: Arc<Watch>,
     few_shot: u16,
     journal: Option<String>,
 }
@@ -28,12 +27,8 @@ pub(crate) struct Watcher {
 #[derive(Serialize)]
 pub(crate) struct RemoteRecord {
     few_shot: u16,
-    requests: u64,
-    retries: u64,
-    known: u64,
-    inferred_ends: u64,
-    prompt_tokens: u64,
-    completion_tokens: u64,
+    #[serde(flatten)]
+    counts: Counts,
 }
 
 /// Opens the model on a server that the arguments name, if they do; with what to call it.
@@ -63,7 +58,6 @@ pub(crate) fn open(
     };
     let watcher = Watcher {
         traffic: remote.traffic(),
-        watch: remote.watch(),
         few_shot: args.few_shot,
         journal: args.journal.as_ref().map(|path| path.display().to_string()),
     };
@@ -77,17 +71,18 @@ fn worked(shots: u16) -> String {
 impl Watcher {
     /// Says what was asked.
     pub(crate) fn report(&self) {
-        let RemoteRecord { requests, retries, known, inferred_ends, .. } = self.record();
-        let [prompt, completion] = self.traffic.tokens().map(grouped);
+        let counts = self.traffic.counts();
         let mut text = format!(
-            "{}, {} tried again, {} known before; {prompt} prompt and {completion} completion tokens, as the \
+            "{}, {} tried again, {} known before; {} prompt and {} completion tokens, as the \
              server counts them",
-            counted(requests, "request"),
-            grouped(retries),
-            grouped(known)
+            counted(counts.requests, "request"),
+            grouped(counts.retries),
+            grouped(counts.known),
+            grouped(counts.prompt_tokens),
+            grouped(counts.completion_tokens)
         );
-        if inferred_ends > 0 {
-            let ends = counted(inferred_ends, "completion");
+        if counts.inferred_ends > 0 {
+            let ends = counted(counts.inferred_ends, "completion");
             text.push_str(&format!("; the end of {ends} follows from the beginning only"));
         }
         if self.few_shot > 0 {
@@ -98,7 +93,7 @@ impl Watcher {
 
     /// Fails where something was not answered: it is not the model's mistake.
     pub(crate) fn check(&self) -> Result<()> {
-        let (count, error) = self.watch.unanswered();
+        let count = self.traffic.counts().unanswered;
         if count == 0 {
             return Ok(());
         }
@@ -111,21 +106,12 @@ impl Watcher {
         bail!(
             "{} without a reply, so there is no result; the first: {}; {again}",
             counted(count, "request"),
-            error.unwrap_or_default()
+            self.traffic.first_error().unwrap_or_default()
         )
     }
 
     pub(crate) fn record(&self) -> RemoteRecord {
-        let [prompt_tokens, completion_tokens] = self.traffic.tokens();
-        RemoteRecord {
-            few_shot: self.few_shot,
-            requests: self.traffic.requests(),
-            retries: self.traffic.retries(),
-            known: self.watch.known(),
-            inferred_ends: self.watch.inferred(),
-            prompt_tokens,
-            completion_tokens,
-        }
+        RemoteRecord { few_shot: self.few_shot, counts: self.traffic.counts() }
     }
 }
 
