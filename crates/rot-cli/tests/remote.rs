@@ -283,9 +283,16 @@ fn people_are_told_what_will_be_asked_and_was() {
     let all = format!("{said}{}", String::from_utf8_lossy(&output.stdout));
     assert!(all.contains("add-3 by model") && !all.contains("sk-secret"), "{all}");
 
+    let folder = tempfile::tempdir().unwrap();
+    let [journal, trace] = ["journal", "trace"].map(|name| folder.path().join(name));
     let mut rot = Rot::cargo_bin("rot").unwrap();
     rot.args(["solve", "408+351", "--base-url", &server.url, "--model", "m", "--few-shot", "1"]);
-    let output = rot.output().unwrap();
+    rot.arg("--journal").arg(&journal).arg("--trace").arg(&trace);
+    let output = rot.env("OPENAI_API_KEY", "sk-secret").output().unwrap();
+    for file in [journal, trace] {
+        let kept = std::fs::read_to_string(&file).unwrap();
+        assert!(kept.lines().count() > 3 && !kept.contains("sk-secret"), "{kept}");
+    }
     assert!(String::from_utf8_lossy(&output.stdout).contains("408+351 = 759"));
     assert!(String::from_utf8_lossy(&output.stdout).contains("not fine-tuned"));
 
