@@ -380,7 +380,8 @@ impl ThreadArgs {
 #[command(after_help = "\
 Examples:
   rot eval runs/mul-8 --problem mul --size 8 --count 30000
-  rot eval runs/mul-8 --problem mul --size 8 --count 1000 --free-run")]
+  rot eval runs/mul-8 --problem mul --size 8 --count 1000 --free-run
+  rot eval my-model --base-url http://localhost:8000/v1 --problem mul --size 8 --journal mul-8")]
 pub(crate) struct EvalArgs {
     /// A weights file, a run folder for its best checkpoint, or with --base-url a name.
     pub(crate) model: PathBuf,
