@@ -110,7 +110,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Have the ground truth draft what the model says: the same answer, sooner.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "base_url")]
     pub(crate) draft: bool,
     /// Keep answers in a file, for the next run.
     #[arg(long, value_name = "FILE")]
@@ -413,7 +413,7 @@ pub(crate) struct EvalArgs {
     #[arg(long, requires = "free_run")]
     pub(crate) no_memo: bool,
     /// In the free run, have the ground truth draft what the model says: the same result, sooner.
-    #[arg(long, requires = "free_run")]
+    #[arg(long, requires = "free_run", conflicts_with = "base_url")]
     pub(crate) draft: bool,
     /// In the free run, solve so many problems at the same time.
     #[arg(long, value_name = "K", default_value_t = 256, requires = "free_run", value_parser = clap::value_parser!(u32).range(1..))]

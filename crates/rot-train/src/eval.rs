@@ -161,14 +161,6 @@ pub fn evaluate(
     Ok(Evaluation::new(test, paradigm, tally, tokens, longest))
 }
 
-/// The contexts of a test set in a paradigm.
-fn contexts(test: &TestSet, paradigm: Paradigm) -> Vec<ContextId> {
-    match paradigm {
-        Paradigm::Rot => test.graph.contexts().collect(),
-        Paradigm::Cot | Paradigm::Wt => test.problems.clone(),
-    }
-}
-
 impl Evaluation {
     /// Goes from contexts to problems.
     fn new(
@@ -178,7 +170,7 @@ impl Evaluation {
         tokens: usize,
         longest_context: usize,
     ) -> Evaluation {
-        let ids = contexts(test, paradigm);
+        let ids = test.tested(paradigm);
         let mut right = vec![true; test.graph.len()];
         tally.wrong.iter().for_each(|id| right[id.index()] = false);
         let deep = match paradigm {

@@ -125,11 +125,7 @@ pub(crate) fn estimate(
     let graph = test.graph();
     let mut context = Context::default();
     let (mut requests, mut prompts, mut completions) = (0u64, 0u64, 0u64);
-    let ids: Vec<_> = match paradigm {
-        Paradigm::Rot => graph.contexts().collect(),
-        Paradigm::Wt | Paradigm::Cot => test.problems().to_vec(),
-    };
-    for id in ids {
+    for id in test.tested(paradigm) {
         context.clear();
         match paradigm {
             Paradigm::Rot => graph.write_rot(id, &mut context),

@@ -9,7 +9,7 @@ use rot_core::{Context, ContextId, Paradigm, Token};
 use rot_solve::{ContextId as RequestId, Generator, Span};
 
 use super::forced::Tally;
-use super::{EvalError, Evaluation, Failure, Progress, TestSet, WrongContext, contexts};
+use super::{EvalError, Evaluation, Failure, Progress, TestSet, WrongContext};
 
 /// A context of which something is still to be said.
 struct Open {
@@ -31,7 +31,7 @@ pub fn evaluate_by_asking(
     most_wrong: usize,
     mut progress: impl FnMut(Progress),
 ) -> Result<Evaluation, EvalError> {
-    let ids = contexts(test, paradigm);
+    let ids = test.tested(paradigm);
     let (mut tally, mut tokens, mut longest, mut of) = (Tally::default(), 0, 0, 0);
     let mut context = Context::default();
     for &id in &ids {

@@ -8,7 +8,7 @@ use rot_core::{Context, ContextId, CostCounter, Excerpt, Paradigm, ThoughtGraph,
 use rot_nn::kernels::loss::likeliest;
 use rot_nn::{Decoder, Memory, Packed, Score, UNSUPERVISED, Workspace};
 
-use super::{EvalError, Failure, Progress, TestSet, WrongContext, contexts};
+use super::{EvalError, Failure, Progress, TestSet, WrongContext};
 use crate::Model;
 use crate::encode::encode;
 
@@ -65,7 +65,7 @@ impl<'a> Forced<'a> {
         paradigm: Paradigm,
     ) -> Result<Forced<'a>, EvalError> {
         let graph = &test.graph;
-        let ids = contexts(test, paradigm);
+        let ids = test.tested(paradigm);
         let chunks = Vec::new();
         let decoder = model.network.decoder(&model.params);
         let mut forced =

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use rot_core::{ContextId, Problem, Sampler, Sampling, SizeError, ThoughtGraph, Token};
+use rot_core::{ContextId, Paradigm, Problem, Sampler, Sampling, SizeError, ThoughtGraph, Token};
 
 use super::EvalError;
 
@@ -99,6 +99,14 @@ impl TestSet {
     /// The contexts of all problems.
     pub fn graph(&self) -> &ThoughtGraph {
         &self.graph
+    }
+
+    /// The contexts in which a model is tested: all in the paradigm RoT, one for each problem otherwise.
+    pub fn tested(&self, paradigm: Paradigm) -> Vec<ContextId> {
+        match paradigm {
+            Paradigm::Rot => self.graph.contexts().collect(),
+            Paradigm::Cot | Paradigm::Wt => self.problems.clone(),
+        }
     }
 
     /// The problems, in the order they were drawn.
