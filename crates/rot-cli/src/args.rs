@@ -15,7 +15,7 @@ mod export;
 mod remote;
 mod reproduce;
 
-pub(crate) use export::{Export, ExportArgs, FinetuneArgs, GgufArgs, HfArgs};
+pub(crate) use export::{Export, ExportArgs, FinetuneArgs, ModelArgs};
 pub(crate) use remote::RemoteArgs;
 pub(crate) use reproduce::{ReproduceArgs, VerifyArgs};
 

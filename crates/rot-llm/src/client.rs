@@ -52,7 +52,7 @@ pub struct Server {
 
 /// Why there is no reply.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RequestError {
+pub(crate) enum RequestError {
     /// The server does not take this request.
     #[error("the server refused with status {status}: {message}")]
     Refused {

@@ -21,6 +21,8 @@ const MEMORY: usize = 64 << 20;
 pub(crate) struct FewShot {
     count: usize,
     spelling: Spelling,
+    /// The size of examples for questions of a problem and a length.
+    sizes: HashMap<(&'static str, usize), u32>,
     known: HashMap<(&'static str, u32), Vec<Worked>>,
 }
 
@@ -34,7 +36,7 @@ struct Worked {
 
 impl FewShot {
     pub(crate) fn new(count: usize, spelling: Spelling) -> FewShot {
-        FewShot { count, spelling, known: HashMap::new() }
+        FewShot { count, spelling, sizes: HashMap::new(), known: HashMap::new() }
     }
 
     /// What stands in front of a context with that question.
@@ -50,9 +52,10 @@ impl FewShot {
     fn worked<'a>(&'a mut self, question: &'a [Token]) -> impl Iterator<Item = &'a Worked> {
         let body = question.get(1..question.len().saturating_sub(1)).unwrap_or_default();
         let problem = problem_of(PROBLEMS, body).filter(|problem| problem.check(body).is_ok());
-        let FewShot { known, spelling, count } = self;
+        let FewShot { sizes, known, spelling, count } = self;
         let worked = problem.filter(|_| *count > 0).map(|problem| {
-            let size = size_like(problem, question.len());
+            let like = (problem.name(), question.len());
+            let size = *sizes.entry(like).or_insert_with(|| size_like(problem, question.len()));
             // One more than is shown, as the question itself is not.
             let make = || worked(problem, size, *count + 1, *spelling);
             known.entry((problem.name(), size)).or_insert_with(make).as_slice()

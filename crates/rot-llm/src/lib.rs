@@ -16,7 +16,7 @@ mod testing;
 mod traffic;
 mod words;
 
-pub use client::{RequestError, Server};
+pub use client::Server;
 pub use finetune::{ExportError, Exported, Finetune, Format, write_example};
 pub use gguf::write_gguf;
 pub use hf::{HF_METADATA, HF_WEIGHTS, hf_tensor_name, hf_texts};

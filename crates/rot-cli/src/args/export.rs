@@ -19,42 +19,31 @@ pub(crate) struct ExportArgs {
 #[derive(Subcommand)]
 pub(crate) enum Export {
     Finetune(FinetuneArgs),
-    Hf(HfArgs),
-    Gguf(GgufArgs),
-}
-
-/// Write a Llama-shaped model as a folder for Hugging Face Transformers and vLLM.
-///
-/// Models trained with --recipe fast-llama are Llama-shaped; others are refused.
-#[derive(Parser)]
-#[command(after_help = "\
+    /// Write a Llama-shaped model as a folder for Hugging Face Transformers and vLLM.
+    ///
+    /// Models trained with --recipe fast-llama are Llama-shaped; others are refused.
+    #[command(after_help = "\
 Examples:
   rot train add --size 1 --recipe fast-llama --steps 5 --out add-1
   rot export hf add-1 --out add-1-hf")]
-pub(crate) struct HfArgs {
-    /// A weights file, or a run folder for its best checkpoint.
-    pub(crate) model: PathBuf,
-    /// The folder to make.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: PathBuf,
-    /// Print the summary as JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// Write a Llama-shaped model as a file for llama.cpp and what is built on it.
-///
-/// Models trained with --recipe fast-llama are Llama-shaped; others are refused.
-#[derive(Parser)]
-#[command(after_help = "\
+    Hf(ModelArgs),
+    /// Write a Llama-shaped model as a file for llama.cpp and what is built on it.
+    ///
+    /// Models trained with --recipe fast-llama are Llama-shaped; others are refused.
+    #[command(after_help = "\
 Examples:
   rot train mul --size 1 --recipe fast-llama --steps 5 --out mul-1
   rot export gguf mul-1 --out mul-1.gguf")]
-pub(crate) struct GgufArgs {
+    Gguf(ModelArgs),
+}
+
+/// A model, and where to write it.
+#[derive(clap::Args)]
+pub(crate) struct ModelArgs {
     /// A weights file, or a run folder for its best checkpoint.
     pub(crate) model: PathBuf,
-    /// The file to write.
-    #[arg(long, value_name = "FILE")]
+    /// The folder to make, or the file to write.
+    #[arg(long, value_name = "PATH")]
     pub(crate) out: PathBuf,
     /// Print the summary as JSON.
     #[arg(long)]

@@ -11,10 +11,10 @@ use rot_llm::{
 use rot_train::run::{Snapshot, create_folder_atomically, write_atomically};
 use rot_train::{Model, ModelConfig};
 
-use crate::args::{GgufArgs, HfArgs};
+use crate::args::ModelArgs;
 use crate::output::{Output, grouped};
 
-pub(crate) fn hf(args: &HfArgs) -> Result<()> {
+pub(crate) fn hf(args: &ModelArgs) -> Result<()> {
     let model = Model::open(&args.model)?;
     let llama = view(&model).with_context(|| cannot(&args.model))?;
     let mut weights = Snapshot::default();
@@ -32,7 +32,7 @@ pub(crate) fn hf(args: &HfArgs) -> Result<()> {
     report(&llama.summary(), &args.out, args.json)
 }
 
-pub(crate) fn gguf(args: &GgufArgs) -> Result<()> {
+pub(crate) fn gguf(args: &ModelArgs) -> Result<()> {
     let model = Model::open(&args.model)?;
     let llama = view(&model).with_context(|| cannot(&args.model))?;
     let name = args.out.file_stem().unwrap_or_default().to_string_lossy();
