@@ -115,7 +115,7 @@ fn cards_are_held_against_the_weights() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rot"));
         command.arg("verify").arg(path).output().unwrap()
     };
-    let shipped = verify(&repository.join("models"));
+    let shipped = verify(&repository.join("models/default.card.toml"));
     assert!(shipped.status.success(), "{}", stderr(&shipped));
     assert!(String::from_utf8(shipped.stdout).unwrap().lines().count() >= 4);
 

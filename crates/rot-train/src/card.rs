@@ -34,6 +34,18 @@ pub struct Claim {
     pub problems: usize,
     /// How many of them were right, teacher-forced, with every step.
     pub right: usize,
+    /// What came of the first of them when the model solved them on its own.
+    pub free_run: Option<FreeRunClaim>,
+}
+
+/// What was measured in a free run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FreeRunClaim {
+    /// How many problems the model solved.
+    pub problems: usize,
+    /// How many of the answers were right.
+    pub right: usize,
 }
 
 /// A card that cannot be used.

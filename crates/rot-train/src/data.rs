@@ -25,6 +25,12 @@ const MOST_CHUNKS: usize = 64;
 /// Contexts whose shapes are counted before the first batch.
 const COUNTED: usize = 400_000;
 
+/// Of how many contexts of a problem one is drawn, where the recipe leaves it open: to unfold that many
+/// costs little beside learning from one.
+const UNFOLDED: usize = 256;
+/// Problems by which it is found out how many contexts they have.
+const LOOKED_AT: u64 = 20;
+
 /// Why there is no batch.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
@@ -65,7 +71,6 @@ pub enum DataError {
 pub struct Source {
     problems: Vec<Kind>,
     vocabulary: Vocabulary,
-    contexts_per_problem: usize,
     shapes: Shapes,
     recipe: Recipe,
     limit: usize,
@@ -77,6 +82,8 @@ struct Kind {
     sampler: Sampler,
     uniform: Sampler,
     repetitive: Sampler,
+    /// Contexts drawn from each problem.
+    contexts: usize,
 }
 
 impl Kind {
@@ -118,40 +125,58 @@ impl Source {
             let sampler = Sampler::new(kind, size, data.sampling, recipe.seed)?;
             let uniform = Sampler::new(kind, size, Sampling::Uniform, recipe.seed)?;
             let repetitive = Sampler::new(kind, size, Sampling::Repetitive, recipe.seed)?;
-            Ok(Kind { problem, sampler, uniform, repetitive })
+            Ok(Kind { problem, sampler, uniform, repetitive, contexts: 1 })
         };
         let mut source = Source {
             problems: data.problems.iter().map(kind).collect::<Result<_, RecipeError>>()?,
             vocabulary: Vocabulary::of_problems(&problems),
-            contexts_per_problem: match data.paradigm {
-                Paradigm::Rot => data.contexts_per_problem,
-                Paradigm::Cot | Paradigm::Wt => 1,
-            },
             shapes: Shapes::default(),
             recipe: recipe.clone(),
             limit,
         };
+        if data.paradigm == Paradigm::Rot {
+            for kind in 0..source.problems.len() {
+                source.problems[kind].contexts = match data.contexts_per_problem {
+                    0 => (source.mean_contexts(kind) / UNFOLDED).max(1),
+                    contexts => contexts,
+                };
+            }
+        }
         if source.is_balanced() {
             source.count_shapes();
         }
         Ok(source)
     }
 
+    /// How many contexts problems of a kind have, by the first few of them.
+    fn mean_contexts(&self, kind: usize) -> usize {
+        let mut scratch = Scratch::default();
+        let mut contexts = 0;
+        for index in 0..LOOKED_AT {
+            // What cannot be unfolded is reported when it is drawn.
+            if self.unfold(&self.problems[kind], index, &mut scratch).is_ok() {
+                contexts += scratch.graph.len();
+            }
+        }
+        contexts / LOOKED_AT as usize
+    }
+
     fn is_balanced(&self) -> bool {
         self.recipe.data.paradigm == Paradigm::Rot && self.recipe.data.balance > 0.0
     }
 
-    /// Counts the shapes in as many problems as have [`COUNTED`] contexts.
+    /// Counts the shapes in as many problems of each kind as have its share of [`COUNTED`] contexts.
     fn count_shapes(&mut self) {
         let (mut shapes, mut scratch) = (Shapes::default(), Scratch::default());
-        let mut counted = 0;
-        for index in 0..COUNTED {
-            // What cannot be unfolded is reported when it is drawn.
-            if counted >= COUNTED || self.unfold(index as u64, &mut scratch).is_err() {
-                break;
+        for kind in &self.problems {
+            let mut left = COUNTED / self.problems.len();
+            for index in 0..left as u64 {
+                if left == 0 || self.unfold(kind, index, &mut scratch).is_err() {
+                    break;
+                }
+                shapes.count(&scratch.graph);
+                left = left.saturating_sub(scratch.graph.len());
             }
-            shapes.count(&scratch.graph);
-            counted += scratch.graph.len();
         }
         self.shapes = shapes;
     }
@@ -161,47 +186,65 @@ impl Source {
         &self.vocabulary
     }
 
-    /// What is drawn for a step, in chunks of about the same number of tokens.
+    /// What is drawn for a step, in chunks of about the same number of tokens. Kinds of problems get the
+    /// same share of the contexts; what is left over goes to the first of them.
     pub fn batch(&self, step: u64) -> Result<Vec<Packed>, DataError> {
-        let count = self.recipe.training.drawn() / self.contexts_per_problem;
-        let first = step.wrapping_mul(count as u64);
-        let problems = (0..count).into_par_iter().with_min_len(count.div_ceil(16));
-        let drawn = problems.map_init(Scratch::default, |scratch, problem| {
-            self.draw(first.wrapping_add(problem as u64), scratch)
+        let (contexts, kinds) = (self.recipe.training.drawn(), self.problems.len());
+        let mut problems = Vec::new();
+        for (place, kind) in self.problems.iter().enumerate() {
+            let most = contexts.div_ceil(kinds).div_ceil(kind.contexts) as u64;
+            let mut left = (contexts + kinds - 1 - place) / kinds;
+            for index in 0..most {
+                let count = left.min(kind.contexts);
+                if count == 0 {
+                    break;
+                }
+                problems.push((kind, step.wrapping_mul(most).wrapping_add(index), count));
+                left -= count;
+            }
+        }
+        let problems = problems.par_iter().with_min_len(problems.len().div_ceil(16));
+        let drawn = problems.map_init(Scratch::default, |scratch, &(kind, index, count)| {
+            self.draw(kind, index, count, scratch)
         });
         let drawn: Vec<Packed> = drawn.collect::<Result<_, DataError>>()?;
         Ok(chunks(drawn.iter().flat_map(Packed::iter).collect()))
     }
 
-    /// Unfolds the problem at an index: its kind, its context, and what else is random about it.
+    /// Unfolds the problem of a kind at an index: its context, and what else is random about it.
     fn unfold(
         &self,
+        kind: &Kind,
         index: u64,
         scratch: &mut Scratch,
-    ) -> Result<(ProblemSize, ContextId, SampleRng), DataError> {
-        let of = self.problems.len() as u64;
-        let kind = &self.problems[(index % of) as usize];
-        let (problem, index) = (&kind.problem, index / of);
+    ) -> Result<(ContextId, SampleRng), DataError> {
         let sampler = kind.sampler(index, &self.recipe.data);
         let rng = sampler.write_question(index, &mut scratch.question);
         scratch.graph.clear();
         let root = scratch
             .graph
-            .unfold(problem.problem, &scratch.question)
-            .map_err(|error| DataError::Unfold { problem: *problem, error })?;
-        Ok((*problem, root, rng))
+            .unfold(kind.problem.problem, &scratch.question)
+            .map_err(|error| DataError::Unfold { problem: kind.problem, error })?;
+        Ok((root, rng))
     }
 
-    /// The contexts of the problem at an index.
-    fn draw(&self, index: u64, scratch: &mut Scratch) -> Result<Packed, DataError> {
-        let (problem, root, mut rng) = self.unfold(index, scratch)?;
+    /// So many contexts of the problem of a kind at an index.
+    fn draw(
+        &self,
+        kind: &Kind,
+        index: u64,
+        count: usize,
+        scratch: &mut Scratch,
+    ) -> Result<Packed, DataError> {
+        let problem = kind.problem;
+        let (root, mut rng) = self.unfold(kind, index, scratch)?;
         let mut batch = Packed::default();
         let (mut context, mut ids, mut targets) = (Context::default(), Vec::new(), Vec::new());
         let balanced = self.is_balanced();
         if balanced {
             scratch.weigh(&self.shapes);
         }
-        for _ in 0..self.contexts_per_problem {
+        for _ in 0..count {
             context.clear();
             match self.recipe.data.paradigm {
                 Paradigm::Wt => scratch.graph.write_wt(root, &mut context),
@@ -394,6 +437,27 @@ mod tests {
             repetitive += usize::from(std::ptr::eq(sampler, &kind.repetitive));
         }
         assert_eq!((uniform, repetitive), (100, 200));
+    }
+
+    #[test]
+    fn of_a_large_problem_several_contexts_are_drawn() {
+        let text = "data.problems = [\"lcs-32\", \"add-2\", \"lcs-2\"]\n\
+                    data.contexts_per_problem = 0\ntraining.batch = 32";
+        let source = Source::new(&Recipe::parse(text).unwrap(), 512).unwrap();
+        let contexts: Vec<usize> = source.problems.iter().map(|kind| kind.contexts).collect();
+        assert_eq!(contexts, [4, 1, 1]);
+        let mut scratch = Scratch::default();
+        let kind = &source.problems[0];
+        let of_one = source.draw(kind, 0, 4, &mut scratch).unwrap();
+        assert_eq!(of_one.len(), 4);
+        // 11 contexts of the first two kinds, the first of three problems, and 10 of the last.
+        let plus = source.vocabulary.id(Token::PLUS).unwrap() as u8;
+        let drawn = self::contexts(&source.batch(0).unwrap());
+        assert_eq!(drawn.len(), 32);
+        assert_eq!(drawn.iter().filter(|(ids, _)| ids.contains(&plus)).count(), 11);
+        let of_one = of_one.iter().map(|[ids, _]| ids.to_vec());
+        let drawn: Vec<_> = drawn.into_iter().map(|(ids, _)| ids).collect();
+        assert!(of_one.into_iter().all(|ids| drawn.contains(&ids)));
     }
 
     #[test]

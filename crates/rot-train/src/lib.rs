@@ -13,7 +13,7 @@ mod session;
 mod shapes;
 mod trainer;
 
-pub use card::{Card, CardError, Claim};
+pub use card::{Card, CardError, Claim, FreeRunClaim};
 pub use data::{DataError, Source};
 pub use model::{Model, ModelError};
 pub use recipe::{

@@ -51,7 +51,8 @@ pub struct Data {
     pub uniform: f64,
     /// The share of problems whose numbers have few different digits instead.
     pub repetitive: f64,
-    /// Contexts drawn from each problem that is unfolded. The paper draws one.
+    /// Contexts drawn from each problem that is unfolded; 0 for one of every 256 that problems of its kind
+    /// have, so that large ones cost no more to draw from. The paper draws one.
     pub contexts_per_problem: usize,
     /// The share of contexts that are drawn by the shape that is left when digits are not told apart,
     /// instead of as they fall: the rarer the shape, the likelier.
@@ -116,6 +117,8 @@ pub struct Evaluation {
     pub every: u64,
     /// Problems of each kind to test with.
     pub problems: u64,
+    /// Fewer of them where they have more than so many contexts together; 0 for no such limit.
+    pub contexts: usize,
 }
 
 impl Default for Data {
@@ -157,7 +160,7 @@ impl Default for Training {
 
 impl Default for Evaluation {
     fn default() -> Self {
-        Evaluation { every: 20_000, problems: 10_000 }
+        Evaluation { every: 20_000, problems: 10_000, contexts: 0 }
     }
 }
 
@@ -322,12 +325,8 @@ impl Recipe {
         {
             return wrong("[training] candidates must be 0, or at least batch and at most 1000000");
         }
-        if data.contexts_per_problem == 0
-            || !training.drawn().is_multiple_of(data.contexts_per_problem)
-        {
-            return wrong(
-                "[data] contexts_per_problem must divide [training] candidates, or batch without them",
-            );
+        if data.contexts_per_problem > training.drawn() {
+            return wrong("[data] contexts_per_problem must be at most what a step draws");
         }
         if !share(data.balance) || !share(data.uniform) || !share(data.repetitive) {
             return wrong("[data] balance, uniform and repetitive must be between 0 and 1");

@@ -367,7 +367,10 @@ fn tests(recipe: &Recipe) -> Result<Vec<(ProblemSize, TestSet)>, TrainError> {
         let ProblemSize { problem: kind, size } = problem;
         let sampling = recipe.data.sampling;
         let questions = Questions { problem: kind, size, sampling, seed: VALIDATION_SEED };
-        let count = recipe.evaluation.problems as usize;
+        let mut count = recipe.evaluation.problems as usize;
+        if recipe.evaluation.contexts > 0 {
+            count = count.min((recipe.evaluation.contexts / questions.mean_contexts()?).max(1));
+        }
         Ok((problem, TestSet::draw(&questions, count, DEFAULT_MEMORY_LIMIT, || ())?))
     };
     recipe.data.problems.iter().map(draw).collect()

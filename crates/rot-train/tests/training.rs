@@ -219,9 +219,8 @@ fn what_is_wrong_in_a_recipe_is_named() {
     for (text, part) in [
         ("training.batch = 0", "batch"),
         ("data.balance = 1.5", "balance"),
-        ("data.contexts_per_problem = 7", "contexts_per_problem"),
+        ("data.contexts_per_problem = 257", "contexts_per_problem"),
         ("training.candidates = 255", "candidates"),
-        ("training.candidates = 257\ndata.contexts_per_problem = 2", "contexts_per_problem"),
         ("training.hold = 1.0", "hold"),
         ("optimizer.rate = nan", "rate"),
         ("optimizer.beta2 = 1.0", "beta"),

@@ -67,7 +67,7 @@ Examples:
 pub(crate) struct VerifyArgs {
     /// A card, or a folder with cards.
     pub(crate) path: PathBuf,
-    /// All problems of a claim, instead of a sample of 200.
+    /// All problems of a claim, instead of a sample.
     #[arg(long)]
     pub(crate) full: bool,
     /// Other test problems than those of the cards.

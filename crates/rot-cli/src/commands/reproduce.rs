@@ -38,8 +38,6 @@ const TEST_SEED: u64 = 0;
 /// Test problems of a cell, and of one whose problems have more contexts than [`MANY`].
 const COUNTS: [usize; 2] = [5_000, 500];
 const MANY: usize = 500;
-/// Problems by which it is found out how many contexts they have.
-const LOOKED_AT: usize = 20;
 
 pub(crate) fn run(args: &ReproduceArgs) -> Result<()> {
     args.threads.apply()?;
@@ -231,19 +229,13 @@ fn base(args: &ReproduceArgs, experiment: &Experiment) -> Result<Recipe> {
 fn test_set(args: &ReproduceArgs, problem: ProblemSize) -> Result<TestSet> {
     let ProblemSize { problem, size } = problem;
     let questions = Questions { problem, size, sampling: Sampling::Paper, seed: TEST_SEED };
-    let draw = |count| {
-        let meter = Meter::new("drawing", "problems");
-        TestSet::draw(&questions, count, DEFAULT_MEMORY_LIMIT, || meter.add(1, count as u64))
-    };
     let count = match args.count {
         Some(count) => count as usize,
-        None => {
-            let few = draw(LOOKED_AT)?;
-            let many = few.graph().len() > MANY * few.problems().len();
-            COUNTS[usize::from(many)]
-        }
+        None => COUNTS[usize::from(questions.mean_contexts()? > MANY)],
     };
-    Ok(draw(count)?)
+    let meter = Meter::new("drawing", "problems");
+    let drawn = || meter.add(1, count as u64);
+    Ok(TestSet::draw(&questions, count, DEFAULT_MEMORY_LIMIT, drawn)?)
 }
 
 /// All cells of an experiment, with what is known of them, whoever has found it out.

@@ -4,8 +4,8 @@ use std::io::Write;
 
 use anyhow::{Result, bail};
 use rot_core::{DEFAULT_MEMORY_LIMIT, Paradigm, Sampling};
-use rot_train::eval::{Questions, TestSet, evaluate, wilson};
-use rot_train::{Card, Claim, Model, ProblemSize};
+use rot_train::eval::{Questions, RunOptions, TestSet, evaluate, free_run, wilson};
+use rot_train::{Card, Claim, FreeRunClaim, Model, ProblemSize};
 use serde::Serialize;
 
 use crate::AlreadyReported;
@@ -13,8 +13,13 @@ use crate::args::VerifyArgs;
 use crate::output::{Output, grouped, note};
 use crate::progress::Meter;
 
-/// Problems of a quick sample.
+/// Problems of a quick sample: at most so many, and about as many as have so many contexts together.
 const QUICK: usize = 200;
+const QUICK_CONTEXTS: usize = 30_000;
+/// Problems that the model solves on its own in a quick sample.
+const QUICK_RUNS: usize = 5;
+/// Bytes for the contexts of a free run.
+const MEMORY: usize = 1 << 30;
 
 /// A claim, and what was measured.
 #[derive(Serialize)]
@@ -24,6 +29,8 @@ struct Verdict<'a> {
     claim: &'a Claim,
     measured_problems: usize,
     measured_right: usize,
+    /// Problems that the model solved on its own, and those that it got right.
+    measured_free_run: Option<FreeRunClaim>,
     holds: bool,
 }
 
@@ -64,61 +71,83 @@ fn verify<'a>(args: &VerifyArgs, model: &Model, claim: &'a Claim) -> Result<Verd
     let ProblemSize { problem, size } = claim.problem;
     let seed = args.seed.unwrap_or(claim.seed);
     let questions = Questions { problem, size, sampling: Sampling::Paper, seed };
-    let count = if args.full { claim.problems } else { claim.problems.min(QUICK) };
-    let test = TestSet::draw(&questions, count, DEFAULT_MEMORY_LIMIT, || ())?;
+    let quick =
+        |problems: usize, most: usize| if args.full { problems } else { problems.min(most) };
+    let most = QUICK.min((QUICK_CONTEXTS / questions.mean_contexts()?).max(QUICK_RUNS));
+    let draw = |count| TestSet::draw(&questions, count, DEFAULT_MEMORY_LIMIT, || ());
+
+    let test = draw(quick(claim.problems, most))?;
     let meter = Meter::new("reading", "tokens");
     let evaluation = evaluate(model, &test, Paradigm::Rot, 0, |progress| {
         meter.add(progress.tokens as u64, progress.of as u64);
     })?;
     drop(meter);
     let (right, of) = (evaluation.right_problems, evaluation.problems);
-    Ok(Verdict {
+    let mut verdict = Verdict {
         weights: String::new(),
         claim,
         measured_problems: of,
         measured_right: right,
-        holds: holds(claim, right, of, seed == claim.seed),
-    })
+        measured_free_run: None,
+        holds: holds([claim.right, claim.problems], [right, of], seed == claim.seed),
+    };
+    if let Some(free) = claim.free_run {
+        let test = draw(quick(free.problems, QUICK_RUNS))?;
+        let meter = Meter::new("solving", "problems");
+        let of = test.problems().len();
+        let generator = model.generator(MEMORY, false);
+        let run = free_run(generator, &test, &RunOptions::default(), 0, |solved| {
+            meter.add(solved as u64, of as u64);
+        })?;
+        drop(meter);
+        let right = run.answered.iter().filter(|&&right| right).count();
+        verdict.measured_free_run = Some(FreeRunClaim { problems: of, right });
+        verdict.holds &= holds([free.right, free.problems], [right, of], seed == claim.seed);
+    }
+    Ok(verdict)
 }
 
-/// Whether what was measured bears a claim out. On the same problems nothing may be missing; on others, or
-/// on some of them, the claim must lie within the 95% interval or below it.
-fn holds(claim: &Claim, right: usize, of: usize, same_seed: bool) -> bool {
-    if same_seed && of == claim.problems {
-        return right >= claim.right;
+/// Whether what was measured, right of all, bears a claim out. On the same problems nothing may be
+/// missing; on others, or on some of them, the claim must lie within the 95% interval or below it.
+fn holds([claimed, of_claimed]: [usize; 2], [right, of]: [usize; 2], same_seed: bool) -> bool {
+    if same_seed && of == of_claimed {
+        return right >= claimed;
     }
-    let claimed = claim.right as f64 / claim.problems.max(1) as f64;
+    let claimed = claimed as f64 / of_claimed.max(1) as f64;
     of > 0 && claimed <= wilson(right, of)[1]
 }
 
 fn line(verdict: &Verdict<'_>) -> String {
-    let Verdict { weights, claim, measured_problems, measured_right, holds } = verdict;
-    format!(
-        "{weights}  {}  card {} of {}  measured {} of {}  {}",
+    let Verdict { weights, claim, holds, .. } = verdict;
+    let of = |right: usize, of: usize| format!("{} of {}", grouped(right), grouped(of));
+    let mut text = format!(
+        "{weights}  {}  card {}  measured {}",
         claim.problem,
-        grouped(claim.right),
-        grouped(claim.problems),
-        grouped(*measured_right),
-        grouped(*measured_problems),
-        if *holds { "holds" } else { "DOES NOT HOLD" }
-    )
+        of(claim.right, claim.problems),
+        of(verdict.measured_right, verdict.measured_problems),
+    );
+    if let (Some(claimed), Some(measured)) = (claim.free_run, verdict.measured_free_run) {
+        text += &format!(
+            "  free runs: card {}  measured {}",
+            of(claimed.right, claimed.problems),
+            of(measured.right, measured.problems)
+        );
+    }
+    text + if *holds { "  holds" } else { "  DOES NOT HOLD" }
 }
 
 #[cfg(test)]
 mod tests {
-    use rot_problems::Add;
-
     use super::*;
 
     #[test]
     fn a_claim_holds_as_far_as_it_was_measured() {
-        let problem = ProblemSize { problem: &Add, size: 4 };
-        let claim = Claim { problem, seed: 1, problems: 5000, right: 4990 };
-        assert!(holds(&claim, 4990, 5000, true));
-        assert!(!holds(&claim, 4989, 5000, true), "the same problems");
-        assert!(holds(&claim, 4985, 5000, false), "others");
-        assert!(!holds(&claim, 4970, 5000, false));
-        assert!(holds(&claim, 199, 200, true) && !holds(&claim, 190, 200, true), "a sample");
-        assert!(!holds(&claim, 0, 0, true));
+        let claim = [4990, 5000];
+        assert!(holds(claim, [4990, 5000], true));
+        assert!(!holds(claim, [4989, 5000], true), "the same problems");
+        assert!(holds(claim, [4985, 5000], false), "others");
+        assert!(!holds(claim, [4970, 5000], false));
+        assert!(holds(claim, [199, 200], true) && !holds(claim, [190, 200], true), "a sample");
+        assert!(!holds(claim, [0, 0], true));
     }
 }

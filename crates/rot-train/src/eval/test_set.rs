@@ -36,6 +36,24 @@ pub struct Questions {
     pub seed: u64,
 }
 
+/// Problems by which it is found out how many contexts they have.
+const LOOKED_AT: usize = 20;
+
+impl Questions {
+    /// How many contexts a problem has on average, by the first few.
+    pub fn mean_contexts(&self) -> Result<usize, EvalError> {
+        let mut graph = ThoughtGraph::default();
+        let (mut contexts, mut problems) = (0, 0);
+        for question in TestQuestions::new(self)?.take(LOOKED_AT) {
+            graph.clear();
+            graph.unfold(self.problem, &question)?;
+            contexts += graph.len();
+            problems += 1;
+        }
+        Ok((contexts / problems.max(1)).max(1))
+    }
+}
+
 /// Unique random questions, as many as there are.
 pub struct TestQuestions {
     sampler: Sampler,
