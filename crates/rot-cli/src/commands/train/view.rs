@@ -14,6 +14,8 @@ use crate::output::{grouped, note};
 const LINES: Duration = Duration::from_secs(10);
 /// How often it changes on a terminal.
 const CHANGES: Duration = Duration::from_millis(500);
+/// For how long the rate of matrix products is measured.
+const PEAK: Duration = Duration::from_millis(240);
 
 pub(crate) struct View {
     bar: Option<ProgressBar>,
@@ -52,7 +54,7 @@ impl View {
         let style = ProgressStyle::with_template("{wide_bar} {msg}");
         let bar = std::io::stderr().is_terminal().then(|| ProgressBar::new(steps));
         let bar = bar.map(|bar| style.map_or(bar.clone(), |style| bar.with_style(style)));
-        let peak = step_product_flops(Duration::from_millis(240));
+        let peak = step_product_flops(PEAK);
         let now = Instant::now();
         View {
             bar,
@@ -104,6 +106,12 @@ impl View {
             return;
         }
         self.shown = Instant::now();
+        // Where a step is faster than the products, these were measured while the machine had other work.
+        let rate = self.recent.flops as f64 / self.recent.seconds;
+        if rate > self.peak {
+            self.peak = step_product_flops(PEAK).max(rate);
+            self.since = Instant::now();
+        }
         let line = self.status(session);
         self.recent = Recent::default();
         match &self.bar {
