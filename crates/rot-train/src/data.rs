@@ -6,8 +6,8 @@
 use rand::Rng;
 use rayon::prelude::*;
 use rot_core::{
-    Context, ContextId, CostCounter, Paradigm, SampleRng, Sampler, Sampling, ThoughtGraph, Token,
-    UBig, UnfoldError, Vocabulary,
+    Context, ContextId, CostCounter, Paradigm, SampleRng, Sampler, Sampling, SizeError,
+    ThoughtGraph, Token, UBig, UnfoldError, Vocabulary,
 };
 use rot_nn::Packed;
 
@@ -57,6 +57,9 @@ pub enum DataError {
         /// Why not.
         error: UnfoldError,
     },
+    /// A problem does not have such a size.
+    #[error(transparent)]
+    Size(#[from] SizeError),
     /// A context has a token that the vocabulary lacks.
     #[error("the vocabulary lacks {token}, which {problem} needs")]
     Token {
@@ -76,33 +79,27 @@ pub struct Source {
     limit: usize,
 }
 
-/// A kind of problem, and the lists it is drawn from.
+/// A kind of problem, and how many contexts are drawn from each.
 struct Kind {
     problem: ProblemSize,
-    sampler: Sampler,
-    uniform: Sampler,
-    repetitive: Sampler,
-    /// Contexts drawn from each problem.
     contexts: usize,
 }
 
-impl Kind {
-    /// The list from which the problem at an index is taken.
-    fn sampler(&self, index: u64, data: &Data) -> &Sampler {
-        // As many of the first n problems as the share says, for every n.
-        let until = |index: u64, share: f64| (index as f64 * share).floor();
-        let is_due = |index: u64, share: f64| until(index + 1, share) > until(index, share);
-        if is_due(index, data.uniform) {
-            return &self.uniform;
-        }
-        let others = index - until(index, data.uniform) as u64;
-        // Of what is left; at most all of it, however the two shares are rounded.
-        let share = data.repetitive / (1.0 - data.uniform).max(data.repetitive);
-        if data.repetitive > 0.0 && is_due(others, share) {
-            &self.repetitive
-        } else {
-            &self.sampler
-        }
+/// The distribution of the numbers in the problem at an index.
+fn sampling(index: u64, data: &Data) -> Sampling {
+    // As many of the first n problems as the share says, for every n.
+    let until = |index: u64, share: f64| (index as f64 * share).floor();
+    let is_due = |index: u64, share: f64| until(index + 1, share) > until(index, share);
+    if is_due(index, data.uniform) {
+        return Sampling::Uniform;
+    }
+    let others = index - until(index, data.uniform) as u64;
+    // Of what is left; at most all of it, however the two shares are rounded.
+    let share = data.repetitive / (1.0 - data.uniform).max(data.repetitive);
+    if data.repetitive > 0.0 && is_due(others, share) {
+        Sampling::Repetitive
+    } else {
+        data.sampling
     }
 }
 
@@ -120,27 +117,21 @@ impl Source {
     pub fn new(recipe: &Recipe, limit: usize) -> Result<Source, RecipeError> {
         let data = &recipe.data;
         let problems: Vec<_> = data.problems.iter().map(|problem| problem.problem).collect();
-        let kind = |&problem: &ProblemSize| {
-            let ProblemSize { problem: kind, size } = problem;
-            let sampler = Sampler::new(kind, size, data.sampling, recipe.seed)?;
-            let uniform = Sampler::new(kind, size, Sampling::Uniform, recipe.seed)?;
-            let repetitive = Sampler::new(kind, size, Sampling::Repetitive, recipe.seed)?;
-            Ok(Kind { problem, sampler, uniform, repetitive, contexts: 1 })
-        };
         let mut source = Source {
-            problems: data.problems.iter().map(kind).collect::<Result<_, RecipeError>>()?,
+            problems: Vec::new(),
             vocabulary: Vocabulary::of_problems(&problems),
             shapes: Shapes::default(),
             recipe: recipe.clone(),
             limit,
         };
-        if data.paradigm == Paradigm::Rot {
-            for kind in 0..source.problems.len() {
-                source.problems[kind].contexts = match data.contexts_per_problem {
-                    0 => (source.mean_contexts(kind) / UNFOLDED).max(1),
-                    contexts => contexts,
-                };
-            }
+        for &problem in &data.problems {
+            Sampler::new(problem.problem, problem.size, data.sampling, recipe.seed)?;
+            let contexts = match (data.paradigm, data.contexts_per_problem) {
+                (Paradigm::Rot, 0) => (source.mean_contexts(problem) / UNFOLDED).max(1),
+                (Paradigm::Rot, contexts) => contexts,
+                (Paradigm::Cot | Paradigm::Wt, _) => 1,
+            };
+            source.problems.push(Kind { problem, contexts });
         }
         if source.is_balanced() {
             source.count_shapes();
@@ -149,12 +140,12 @@ impl Source {
     }
 
     /// How many contexts problems of a kind have, by the first few of them.
-    fn mean_contexts(&self, kind: usize) -> usize {
+    fn mean_contexts(&self, problem: ProblemSize) -> usize {
         let mut scratch = Scratch::default();
         let mut contexts = 0;
         for index in 0..LOOKED_AT {
             // What cannot be unfolded is reported when it is drawn.
-            if self.unfold(&self.problems[kind], index, &mut scratch).is_ok() {
+            if self.unfold(problem, index, &mut scratch).is_ok() {
                 contexts += scratch.graph.len();
             }
         }
@@ -171,7 +162,7 @@ impl Source {
         for kind in &self.problems {
             let mut left = COUNTED / self.problems.len();
             for index in 0..left as u64 {
-                if left == 0 || self.unfold(kind, index, &mut scratch).is_err() {
+                if left == 0 || self.unfold(kind.problem, index, &mut scratch).is_err() {
                     break;
                 }
                 shapes.count(&scratch.graph);
@@ -189,55 +180,56 @@ impl Source {
     /// What is drawn for a step, in chunks of about the same number of tokens. Kinds of problems get the
     /// same share of the contexts; what is left over goes to the first of them.
     pub fn batch(&self, step: u64) -> Result<Vec<Packed>, DataError> {
-        let (contexts, kinds) = (self.recipe.training.drawn(), self.problems.len());
+        let (contexts, kinds) = (self.recipe.training.drawn(), &self.problems);
         let mut problems = Vec::new();
-        for (place, kind) in self.problems.iter().enumerate() {
-            let most = contexts.div_ceil(kinds).div_ceil(kind.contexts) as u64;
-            let mut left = (contexts + kinds - 1 - place) / kinds;
+        for (place, kind) in kinds.iter().enumerate() {
+            let most = contexts.div_ceil(kinds.len()).div_ceil(kind.contexts) as u64;
+            let mut left = (contexts + kinds.len() - 1 - place) / kinds.len();
             for index in 0..most {
                 let count = left.min(kind.contexts);
                 if count == 0 {
                     break;
                 }
-                problems.push((kind, step.wrapping_mul(most).wrapping_add(index), count));
+                problems.push((kind.problem, step.wrapping_mul(most).wrapping_add(index), count));
                 left -= count;
             }
         }
         let problems = problems.par_iter().with_min_len(problems.len().div_ceil(16));
-        let drawn = problems.map_init(Scratch::default, |scratch, &(kind, index, count)| {
-            self.draw(kind, index, count, scratch)
+        let drawn = problems.map_init(Scratch::default, |scratch, &(problem, index, count)| {
+            self.draw(problem, index, count, scratch)
         });
         let drawn: Vec<Packed> = drawn.collect::<Result<_, DataError>>()?;
         Ok(chunks(drawn.iter().flat_map(Packed::iter).collect()))
     }
 
-    /// Unfolds the problem of a kind at an index: its context, and what else is random about it.
+    /// Unfolds the problem at an index: its context, and what else is random about it.
     fn unfold(
         &self,
-        kind: &Kind,
+        problem: ProblemSize,
         index: u64,
         scratch: &mut Scratch,
     ) -> Result<(ContextId, SampleRng), DataError> {
-        let sampler = kind.sampler(index, &self.recipe.data);
+        let ProblemSize { problem: kind, size } = problem;
+        let sampling = sampling(index, &self.recipe.data);
+        let sampler = Sampler::new(kind, size, sampling, self.recipe.seed)?;
         let rng = sampler.write_question(index, &mut scratch.question);
         scratch.graph.clear();
         let root = scratch
             .graph
-            .unfold(kind.problem.problem, &scratch.question)
-            .map_err(|error| DataError::Unfold { problem: kind.problem, error })?;
+            .unfold(kind, &scratch.question)
+            .map_err(|error| DataError::Unfold { problem, error })?;
         Ok((root, rng))
     }
 
-    /// So many contexts of the problem of a kind at an index.
+    /// So many contexts of the problem at an index.
     fn draw(
         &self,
-        kind: &Kind,
+        problem: ProblemSize,
         index: u64,
         count: usize,
         scratch: &mut Scratch,
     ) -> Result<Packed, DataError> {
-        let problem = kind.problem;
-        let (root, mut rng) = self.unfold(kind, index, scratch)?;
+        let (root, mut rng) = self.unfold(problem, index, scratch)?;
         let mut batch = Packed::default();
         let (mut context, mut ids, mut targets) = (Context::default(), Vec::new(), Vec::new());
         let balanced = self.is_balanced();
@@ -431,10 +423,9 @@ mod tests {
         let source = Source::new(&Recipe::parse(text).unwrap(), 512).unwrap();
         let [mut uniform, mut repetitive] = [0, 0];
         for index in 0..400 {
-            let kind = &source.problems[0];
-            let sampler = kind.sampler(index, &source.recipe.data);
-            uniform += usize::from(std::ptr::eq(sampler, &kind.uniform));
-            repetitive += usize::from(std::ptr::eq(sampler, &kind.repetitive));
+            let sampling = sampling(index, &source.recipe.data);
+            uniform += usize::from(sampling == Sampling::Uniform);
+            repetitive += usize::from(sampling == Sampling::Repetitive);
         }
         assert_eq!((uniform, repetitive), (100, 200));
     }
@@ -447,8 +438,7 @@ mod tests {
         let contexts: Vec<usize> = source.problems.iter().map(|kind| kind.contexts).collect();
         assert_eq!(contexts, [4, 1, 1]);
         let mut scratch = Scratch::default();
-        let kind = &source.problems[0];
-        let of_one = source.draw(kind, 0, 4, &mut scratch).unwrap();
+        let of_one = source.draw(source.problems[0].problem, 0, 4, &mut scratch).unwrap();
         assert_eq!(of_one.len(), 4);
         // 11 contexts of the first two kinds, the first of three problems, and 10 of the last.
         let plus = source.vocabulary.id(Token::PLUS).unwrap() as u8;
