@@ -17,7 +17,7 @@ mod reproduce;
 
 pub(crate) use export::{Export, ExportArgs, FinetuneArgs, ModelArgs};
 pub(crate) use remote::RemoteArgs;
-pub(crate) use reproduce::{ReproduceArgs, VerifyArgs};
+pub(crate) use reproduce::{ReproduceArgs, ShipArgs, VerifyArgs};
 
 /// Recursion of Thought: models that open a new context for every sub-question.
 #[derive(Parser)]
@@ -38,6 +38,7 @@ pub(crate) enum Command {
     Train(TrainArgs),
     Eval(EvalArgs),
     Reproduce(ReproduceArgs),
+    Ship(ShipArgs),
     Verify(VerifyArgs),
     Export(ExportArgs),
     Bench(BenchArgs),

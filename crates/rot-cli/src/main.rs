@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         Command::Train(args) => commands::train::run(&args),
         Command::Eval(args) => commands::eval::run(&args),
         Command::Export(args) => commands::export::run(&args),
+        Command::Ship(args) => commands::ship::run(&args),
         Command::Verify(args) => commands::verify::run(&args),
         Command::Bench(args) => commands::bench::run(&args),
         Command::Reproduce(args) => commands::reproduce::run(&args),

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, StdoutLock, Write};
+use std::time::SystemTime;
 
 use anstyle::{AnsiColor, Style};
 use rot_core::Token;
@@ -90,6 +91,12 @@ impl Write for Output {
 /// Says something on standard error. Whether anybody listens does not matter.
 pub(crate) fn note(text: impl Display) {
     let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// The day, as `2026-01-31`.
+pub(crate) fn today() -> String {
+    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    now.split('T').next().unwrap_or_default().to_owned()
 }
 
 /// A whole number with commas between groups of three digits, shortened where it is very long.

@@ -131,3 +131,43 @@ fn cards_are_held_against_the_weights() {
     assert_eq!(boast.status.code(), Some(1), "{}", stderr(&boast));
     assert!(String::from_utf8(boast.stdout).unwrap().contains("DOES NOT HOLD"));
 }
+
+#[test]
+fn a_run_is_shipped_with_what_is_measured_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rot"));
+        command.current_dir(folder.path()).args(args).output().unwrap()
+    };
+    let recipe = "data.problems = ['add-2']\ntraining.steps = 3\nevaluation.problems = 5\n\
+                  model = { kind = 'transformer', layers = 1, width = 32, heads = 2 }";
+    fs::write(folder.path().join("recipe.toml"), recipe).unwrap();
+    let trained = run(&["train", "recipe.toml", "--out", "run"]);
+    assert!(trained.status.success(), "{}", stderr(&trained));
+    let ship = ["ship", "run", "--out", "models/tiny", "--count", "30", "--machine", "a test"];
+    // Twice: what is there is replaced.
+    for problem in ["add-1", "add-1,add-2"] {
+        let shipped = run(&[&ship[..], &["--problem", problem]].concat());
+        assert!(shipped.status.success(), "{}", stderr(&shipped));
+    }
+    let size = |path: &str| fs::metadata(folder.path().join(path)).unwrap().len();
+    assert!(size("models/tiny.safetensors") < size("run/best.safetensors") * 2 / 3);
+    let card = fs::read_to_string(folder.path().join("models/tiny.card.toml")).unwrap();
+    assert!(card.contains("3 steps in") && card.contains("on a test"), "{card}");
+    assert_eq!(card.matches("free_run").count(), 2, "{card}");
+    let text = fs::read_to_string(folder.path().join("models/tiny.md")).unwrap();
+    assert!(text.contains("| add-2 | 1 |") && text.contains("steps = 3"), "{text}");
+    let verified = run(&["verify", "models", "--full"]);
+    assert!(verified.status.success(), "{}", stderr(&verified));
+    assert_eq!(String::from_utf8(verified.stdout).unwrap().lines().count(), 2);
+
+    for (args, said) in [
+        (&["ship", "models", "--out", "x"][..], "holds no run"),
+        (&["ship", "run", "--out", "x", "--problem", "add"][..], "such as mul-4"),
+        (&["ship", "run", "--out", ".."][..], "needs a name"),
+    ] {
+        let output = run(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    }
+}

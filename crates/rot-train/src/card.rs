@@ -76,6 +76,19 @@ pub enum CardError {
 }
 
 impl Card {
+    /// The file of the card of a model with that path, which has no end of a file name yet.
+    pub fn beside(model: &Path) -> PathBuf {
+        let mut path = model.as_os_str().to_owned();
+        path.push(ENDING);
+        path.into()
+    }
+
+    /// The card as it is written.
+    pub fn to_toml(&self) -> String {
+        // Fails only for values that TOML cannot hold, of which a card has none.
+        toml::to_string(self).unwrap_or_default()
+    }
+
     /// Reads a card, or all cards of a folder, in the order of their names. Each comes with where its
     /// weights are.
     pub fn read(path: &Path) -> Result<Vec<(PathBuf, Card)>, CardError> {

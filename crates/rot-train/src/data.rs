@@ -12,7 +12,7 @@ use rot_core::{
 use rot_nn::Packed;
 
 use crate::encode::encode;
-use crate::recipe::{Data, ProblemSize, Recipe, RecipeError};
+use crate::recipe::{Data, ProblemSize, Recipe, RecipeError, Training};
 use crate::shapes::Shapes;
 
 /// Tokens that a chunk should have: enough for matrix products to be fast, few enough for the cache.
@@ -30,6 +30,8 @@ const COUNTED: usize = 400_000;
 const UNFOLDED: usize = 256;
 /// Problems by which it is found out how many contexts they have.
 const LOOKED_AT: u64 = 20;
+/// Contexts of each kind of problem by which it is found out how long they are.
+const MEASURED: usize = 256;
 
 /// Why there is no batch.
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +79,16 @@ pub struct Source {
     shapes: Shapes,
     recipe: Recipe,
     limit: usize,
+    size: BatchSize,
+}
+
+/// How many contexts a step draws, and how many of them it learns from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchSize {
+    /// Contexts that are drawn.
+    pub drawn: usize,
+    /// Contexts that are learnt from.
+    pub learnt: usize,
 }
 
 /// A kind of problem, and how many contexts are drawn from each.
@@ -123,6 +135,7 @@ impl Source {
             shapes: Shapes::default(),
             recipe: recipe.clone(),
             limit,
+            size: BatchSize { drawn: recipe.training.drawn(), learnt: recipe.training.batch },
         };
         for &problem in &data.problems {
             Sampler::new(problem.problem, problem.size, data.sampling, recipe.seed)?;
@@ -136,7 +149,42 @@ impl Source {
         if source.is_balanced() {
             source.count_shapes();
         }
+        if recipe.training.tokens > 0 {
+            source.shrink_batch();
+        }
         Ok(source)
+    }
+
+    /// Draws fewer contexts if they are so long that there would be too many tokens.
+    fn shrink_batch(&mut self) {
+        let BatchSize { drawn, learnt } = self.size;
+        let mean: f64 = self.problems.iter().map(|kind| self.mean_tokens(kind)).sum::<f64>()
+            / self.problems.len() as f64;
+        let Training { tokens, .. } = self.recipe.training;
+        let share = tokens as f64 / (mean * drawn as f64);
+        if share < 1.0 {
+            let fewer = |contexts: usize| ((contexts as f64 * share) as usize).max(1);
+            self.size = BatchSize { drawn: fewer(drawn), learnt: fewer(learnt) };
+        }
+    }
+
+    /// How long contexts of a kind are, by the first that are drawn.
+    fn mean_tokens(&self, kind: &Kind) -> f64 {
+        let mut scratch = Scratch::default();
+        let (mut tokens, mut contexts) = (0, 0);
+        for index in 0..MEASURED.div_ceil(kind.contexts) as u64 {
+            // What cannot be drawn is reported when it is to be learnt from.
+            if let Ok(drawn) = self.draw(kind.problem, index, kind.contexts, &mut scratch) {
+                tokens += drawn.tokens();
+                contexts += drawn.len();
+            }
+        }
+        tokens as f64 / f64::from(contexts.max(1) as u32)
+    }
+
+    /// How many contexts a step draws and learns from.
+    pub fn size(&self) -> BatchSize {
+        self.size
     }
 
     /// How many contexts problems of a kind have, by the first few of them.
@@ -180,7 +228,7 @@ impl Source {
     /// What is drawn for a step, in chunks of about the same number of tokens. Kinds of problems get the
     /// same share of the contexts; what is left over goes to the first of them.
     pub fn batch(&self, step: u64) -> Result<Vec<Packed>, DataError> {
-        let (contexts, kinds) = (self.recipe.training.drawn(), &self.problems);
+        let (contexts, kinds) = (self.size.drawn, &self.problems);
         let mut problems = Vec::new();
         for (place, kind) in kinds.iter().enumerate() {
             let most = contexts.div_ceil(kinds.len()).div_ceil(kind.contexts) as u64;
@@ -448,6 +496,22 @@ mod tests {
         let of_one = of_one.iter().map(|[ids, _]| ids.to_vec());
         let drawn: Vec<_> = drawn.into_iter().map(|(ids, _)| ids).collect();
         assert!(of_one.into_iter().all(|ids| drawn.contains(&ids)));
+    }
+
+    #[test]
+    fn of_long_contexts_there_are_fewer() {
+        let size = |text: &str| {
+            let text = format!("training = {{ batch = 128, candidates = 512, {text} }}");
+            source(&text).size()
+        };
+        assert_eq!(size("tokens = 0"), BatchSize { drawn: 512, learnt: 128 });
+        assert_eq!(size("tokens = 100000"), BatchSize { drawn: 512, learnt: 128 });
+        let BatchSize { drawn, learnt } = size("tokens = 4000");
+        assert_eq!(drawn / 4, learnt);
+        let text = "training = { batch = 128, candidates = 512, tokens = 4000 }";
+        let tokens: usize = source(text).batch(3).unwrap().iter().map(Packed::tokens).sum();
+        assert!((3400..4600).contains(&tokens), "{tokens}");
+        assert_eq!(size("tokens = 1"), BatchSize { drawn: 1, learnt: 1 });
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod shapes;
 mod trainer;
 
 pub use card::{Card, CardError, Claim, FreeRunClaim};
-pub use data::{DataError, Source};
+pub use data::{BatchSize, DataError, Source};
 pub use model::{Model, ModelError};
 pub use recipe::{
     Data, Evaluation, ModelConfig, ProblemSize, Recipe, RecipeError, Schedule, Training,

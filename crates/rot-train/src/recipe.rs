@@ -4,6 +4,7 @@
 //! a recipe leaves out have the paper's values, which stand in the `Default`s here and in `rot-nn`;
 //! the run folder keeps the recipe with all of them filled in.
 
+use std::str::FromStr;
 use std::sync::Arc;
 
 use rot_core::{Paradigm, Problem, Sampling, SizeError, Vocabulary};
@@ -80,6 +81,9 @@ pub struct Training {
     /// Contexts that a step reads first, to learn from the `batch` that the model is least sure of; 0
     /// to learn from all that are drawn.
     pub candidates: usize,
+    /// The most tokens that a step draws, about: where contexts are long, there are fewer of them, in
+    /// `batch` and in `candidates` alike; 0 for no such limit.
+    pub tokens: usize,
     /// How the learning rate goes down.
     pub schedule: Schedule,
     /// Steps after which it is halved, in a step schedule.
@@ -147,6 +151,7 @@ impl Default for Training {
             steps: 500_000,
             batch: 256,
             candidates: 0,
+            tokens: 0,
             schedule: Schedule::Step,
             halve_every: 50_000,
             warmup: 0,
@@ -165,7 +170,7 @@ impl Default for Evaluation {
 }
 
 impl Training {
-    /// Contexts that are drawn for a step.
+    /// Contexts that are drawn for a step, where `tokens` does not make them fewer.
     pub fn drawn(&self) -> usize {
         self.candidates.max(self.batch)
     }
@@ -217,9 +222,10 @@ impl Serialize for ProblemSize {
     }
 }
 
-impl<'de> Deserialize<'de> for ProblemSize {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
+impl FromStr for ProblemSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ProblemSize, String> {
         let parts = text.rsplit_once('-');
         let found = parts.and_then(|(name, size)| {
             let problem = PROBLEMS.iter().find(|problem| problem.name() == name)?;
@@ -228,10 +234,16 @@ impl<'de> Deserialize<'de> for ProblemSize {
         found.ok_or_else(|| {
             let names: Vec<&str> = PROBLEMS.iter().map(|problem| problem.name()).collect();
             let known = names.join(", ");
-            serde::de::Error::custom(format_args!(
+            format!(
                 "'{text}' is not a problem and its size, such as mul-4; the problems are {known}"
-            ))
+            )
         })
+    }
+}
+
+impl<'de> Deserialize<'de> for ProblemSize {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -43,7 +43,7 @@ mod metrics;
 mod table;
 
 pub use atomic::{create_folder_atomically, write_atomically};
-pub use checkpoint::{Checkpoint, Snapshot};
+pub use checkpoint::{Checkpoint, Precision, Snapshot};
 pub use error::{CheckpointError, FileError, RunError};
-pub use folder::{KEPT_CHECKPOINTS, Newest, RunFolder, best_weights, holds_run};
+pub use folder::{KEPT_CHECKPOINTS, Newest, RunFolder, best_weights, holds_run, last_timing};
 pub use metrics::Metrics;

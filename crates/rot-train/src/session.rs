@@ -17,7 +17,8 @@ use crate::eval::{self, EvalError, Evaluation, Questions, TestSet, evaluate};
 use crate::model::{RECIPE, VOCABULARY};
 use crate::recipe::{ProblemSize, Recipe, RecipeError};
 use crate::run::{
-    CheckpointError, FileError, Metrics, Newest, RunError, RunFolder, Snapshot, write_atomically,
+    CheckpointError, FileError, Metrics, Newest, RunError, RunFolder, Snapshot, last_timing,
+    write_atomically,
 };
 use crate::trainer::{Step, Trainer};
 
@@ -188,7 +189,7 @@ impl Session {
         let progress = Progress::from_note(note)
             .ok_or_else(|| checkpoint.mismatch(format!("'{note}' is no progress of a run")))?;
         let metrics = Metrics::resume(&folder, &VALUES, &TIMINGS, step)?;
-        let clock = Clock::new(last_seconds(&folder));
+        let clock = Clock::new(last_timing(dir).map_or(0.0, |(_, seconds)| seconds));
         Ok((Session { folder, trainer, metrics, tests, progress, clock }, damaged))
     }
 
@@ -374,13 +375,6 @@ fn tests(recipe: &Recipe) -> Result<Vec<(ProblemSize, TestSet)>, TrainError> {
         Ok((problem, TestSet::draw(&questions, count, DEFAULT_MEMORY_LIMIT, || ())?))
     };
     recipe.data.problems.iter().map(draw).collect()
-}
-
-/// The seconds in the last row of the timings, if there is one.
-fn last_seconds(folder: &RunFolder) -> f64 {
-    let text = fs::read_to_string(folder.timing()).unwrap_or_default();
-    let seconds = |line: &str| line.split(',').nth(1)?.parse().ok();
-    text.lines().next_back().and_then(seconds).unwrap_or(0.0)
 }
 
 const PROGRESS: &str = "progress";

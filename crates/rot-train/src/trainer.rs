@@ -6,9 +6,9 @@ use rayon::prelude::*;
 use rot_nn::{Network, Optimizer, Packed, Score, Workspace, sum_gradients};
 
 use crate::Model;
-use crate::data::{DataError, Source, chunks};
+use crate::data::{BatchSize, DataError, Source, chunks};
 use crate::hardest::{Reader, hardest};
-use crate::recipe::{Recipe, RecipeError, Training};
+use crate::recipe::{Recipe, RecipeError};
 
 /// A model in training.
 pub struct Trainer {
@@ -99,13 +99,13 @@ impl Trainer {
     pub fn step(&mut self) -> Result<Step, DataError> {
         let step = self.optimizer.steps;
         let drawn = self.source.batch(step)?;
-        let Training { batch, candidates, .. } = self.recipe.training;
+        let BatchSize { drawn: contexts, learnt } = self.source.size();
         let factor = self.recipe.training.factor(step);
-        if candidates <= batch {
+        if contexts <= learnt {
             return Ok(self.learn(&drawn, factor));
         }
         let decoder = self.network.decoder(&self.params);
-        let (score, chosen) = hardest(decoder.as_ref(), &drawn, batch, &self.readers);
+        let (score, chosen) = hardest(decoder.as_ref(), &drawn, learnt, &self.readers);
         let learnt = self.learn(&chunks(chosen), factor);
         // What stops a training is in what was learnt from.
         let loss = if learnt.score.loss.is_finite() { score.loss } else { learnt.score.loss };

@@ -1,9 +1,11 @@
-//! What `rot reproduce` and `rot verify` can be told.
+//! What `rot reproduce`, `rot ship` and `rot verify` can be told.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
+
+use rot_train::ProblemSize;
 
 use super::{ThreadArgs, sizes};
 
@@ -54,6 +56,37 @@ pub(crate) struct ReproduceArgs {
     /// Print the table as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Make a trained model ready for others: weights of half the size, tested, with a card.
+///
+/// What is tested is what is written: the weights of NAME.safetensors, which have half precision.
+/// NAME.card.toml has what was measured, for `rot verify`; NAME.md says it to people.
+#[derive(Parser)]
+#[command(after_help = "\
+Examples:
+  rot ship runs/mul-4 --out models/mul-4
+  rot ship runs/mul-4 --out models/mul-4 --problem mul-2,mul-4 --machine 'two cores of a laptop'")]
+pub(crate) struct ShipArgs {
+    /// The folder of a run.
+    pub(crate) run: PathBuf,
+    /// The files to write, without the ends of their names.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) out: PathBuf,
+    /// The problems to test it with, instead of those that it was trained on.
+    #[arg(long, value_name = "PROBLEM", value_delimiter = ',')]
+    pub(crate) problem: Vec<ProblemSize>,
+    /// Where it was trained, for the card.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) machine: Option<String>,
+    /// Which test problems.
+    #[arg(long, value_name = "S", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..1 << 62))]
+    pub(crate) seed: u64,
+    /// Test problems of each kind, instead of 5,000, or 500 where a problem has many contexts.
+    #[arg(long, value_name = "K", value_parser = sizes())]
+    pub(crate) count: Option<u32>,
+    #[command(flatten)]
+    pub(crate) threads: ThreadArgs,
 }
 
 /// Test weights again, and compare with what their cards claim.

@@ -7,23 +7,22 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::SystemTime;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Parser;
-use rot_core::{DEFAULT_MEMORY_LIMIT, Sampling};
-use rot_train::eval::{Questions, TestSet, evaluate};
+use rot_train::eval::{TestSet, evaluate};
 use rot_train::reproduce::{Cell, EXPERIMENTS, Experiment, Plan, Record, Status};
 use rot_train::run::{RunError, holds_run};
 use rot_train::{Ending, Model, ProblemSize, Recipe, Session, TrainError};
 
 use self::shard::Shard;
 use self::tables::{Row, write_tables};
+use super::measure::{draw, full_count, questions};
 use super::{sample, stats, train};
 use crate::WrongUsage;
 use crate::args::{ReproduceArgs, SampleArgs, StatsArgs};
 use crate::folder::make_folder;
-use crate::output::{Output, note};
+use crate::output::{Output, note, today};
 use crate::progress::Meter;
 use crate::recipes;
 
@@ -35,9 +34,6 @@ const OTHERS: [(&str, &str); 3] = [
 ];
 /// The seed of test sets.
 const TEST_SEED: u64 = 0;
-/// Test problems of a cell, and of one whose problems have more contexts than [`MANY`].
-const COUNTS: [usize; 2] = [5_000, 500];
-const MANY: usize = 500;
 
 pub(crate) fn run(args: &ReproduceArgs) -> Result<()> {
     args.threads.apply()?;
@@ -198,7 +194,6 @@ fn measure(
         meter.add(progress.tokens as u64, progress.of as u64);
     })?;
     drop(meter);
-    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let status = Status::Measured {
         problems: evaluation.problems,
         right: evaluation.right_problems,
@@ -206,7 +201,7 @@ fn measure(
         seed: args.seed,
         seconds: session.seconds(),
         threads: rayon::current_num_threads(),
-        date: now.split('T').next().unwrap_or_default().to_owned(),
+        date: today(),
     };
     Record { cell: name, status }.write(&record(folder, cell))?;
     Ok(true)
@@ -227,15 +222,12 @@ fn base(args: &ReproduceArgs, experiment: &Experiment) -> Result<Recipe> {
 
 /// The test set of a problem, for all paradigms.
 fn test_set(args: &ReproduceArgs, problem: ProblemSize) -> Result<TestSet> {
-    let ProblemSize { problem, size } = problem;
-    let questions = Questions { problem, size, sampling: Sampling::Paper, seed: TEST_SEED };
+    let questions = questions(problem, TEST_SEED);
     let count = match args.count {
         Some(count) => count as usize,
-        None => COUNTS[usize::from(questions.mean_contexts()? > MANY)],
+        None => full_count(&questions)?,
     };
-    let meter = Meter::new("drawing", "problems");
-    let drawn = || meter.add(1, count as u64);
-    Ok(TestSet::draw(&questions, count, DEFAULT_MEMORY_LIMIT, drawn)?)
+    draw(&questions, count)
 }
 
 /// All cells of an experiment, with what is known of them, whoever has found it out.

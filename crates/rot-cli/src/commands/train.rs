@@ -16,6 +16,7 @@ use rot_train::{DataError, Ending, Event, ProblemSize, Recipe, Session, TrainErr
 
 use self::report::Report;
 use self::view::View;
+pub(super) use self::view::duration;
 use crate::WrongUsage;
 use crate::args::TrainArgs;
 use crate::output::{Output, note};

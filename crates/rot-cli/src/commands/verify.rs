@@ -3,23 +3,20 @@
 use std::io::Write;
 
 use anyhow::{Result, bail};
-use rot_core::{DEFAULT_MEMORY_LIMIT, Paradigm, Sampling};
-use rot_train::eval::{Questions, RunOptions, TestSet, evaluate, free_run, wilson};
-use rot_train::{Card, Claim, FreeRunClaim, Model, ProblemSize};
+use rot_train::eval::wilson;
+use rot_train::{Card, Claim, FreeRunClaim, Model};
 use serde::Serialize;
 
+use super::measure::{measure, questions};
 use crate::AlreadyReported;
 use crate::args::VerifyArgs;
 use crate::output::{Output, grouped, note};
-use crate::progress::Meter;
 
 /// Problems of a quick sample: at most so many, and about as many as have so many contexts together.
 const QUICK: usize = 200;
 const QUICK_CONTEXTS: usize = 30_000;
 /// Problems that the model solves on its own in a quick sample.
 const QUICK_RUNS: usize = 5;
-/// Bytes for the contexts of a free run.
-const MEMORY: usize = 1 << 30;
 
 /// A claim, and what was measured.
 #[derive(Serialize)]
@@ -68,43 +65,28 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<()> {
 
 /// Tests a model with as many problems of its card's test set as are asked for.
 fn verify<'a>(args: &VerifyArgs, model: &Model, claim: &'a Claim) -> Result<Verdict<'a>> {
-    let ProblemSize { problem, size } = claim.problem;
     let seed = args.seed.unwrap_or(claim.seed);
-    let questions = Questions { problem, size, sampling: Sampling::Paper, seed };
     let quick =
         |problems: usize, most: usize| if args.full { problems } else { problems.min(most) };
-    let most = QUICK.min((QUICK_CONTEXTS / questions.mean_contexts()?).max(QUICK_RUNS));
-    let draw = |count| TestSet::draw(&questions, count, DEFAULT_MEMORY_LIMIT, || ());
-
-    let test = draw(quick(claim.problems, most))?;
-    let meter = Meter::new("reading", "tokens");
-    let evaluation = evaluate(model, &test, Paradigm::Rot, 0, |progress| {
-        meter.add(progress.tokens as u64, progress.of as u64);
-    })?;
-    drop(meter);
-    let (right, of) = (evaluation.right_problems, evaluation.problems);
-    let mut verdict = Verdict {
+    let contexts = questions(claim.problem, seed).mean_contexts()?;
+    let most = QUICK.min((QUICK_CONTEXTS / contexts).max(QUICK_RUNS));
+    let runs = claim.free_run.map_or(0, |free| quick(free.problems, QUICK_RUNS));
+    let measured = measure(model, claim.problem, seed, quick(claim.problems, most), runs)?;
+    let same_seed = seed == claim.seed;
+    let mut holds_up =
+        holds([claim.right, claim.problems], [measured.right, measured.problems], same_seed);
+    if let (Some(free), Some(measured)) = (claim.free_run, measured.free_run) {
+        holds_up &=
+            holds([free.right, free.problems], [measured.right, measured.problems], same_seed);
+    }
+    Ok(Verdict {
         weights: String::new(),
         claim,
-        measured_problems: of,
-        measured_right: right,
-        measured_free_run: None,
-        holds: holds([claim.right, claim.problems], [right, of], seed == claim.seed),
-    };
-    if let Some(free) = claim.free_run {
-        let test = draw(quick(free.problems, QUICK_RUNS))?;
-        let meter = Meter::new("solving", "problems");
-        let of = test.problems().len();
-        let generator = model.generator(MEMORY, false);
-        let run = free_run(generator, &test, &RunOptions::default(), 0, |solved| {
-            meter.add(solved as u64, of as u64);
-        })?;
-        drop(meter);
-        let right = run.answered.iter().filter(|&&right| right).count();
-        verdict.measured_free_run = Some(FreeRunClaim { problems: of, right });
-        verdict.holds &= holds([free.right, free.problems], [right, of], seed == claim.seed);
-    }
-    Ok(verdict)
+        measured_problems: measured.problems,
+        measured_right: measured.right,
+        measured_free_run: measured.free_run,
+        holds: holds_up,
+    })
 }
 
 /// Whether what was measured, right of all, bears a claim out. On the same problems nothing may be

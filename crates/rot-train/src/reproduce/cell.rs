@@ -3,7 +3,7 @@
 use rot_core::{CostCounter, Paradigm, UBig};
 
 use crate::eval::TestSet;
-use crate::{DataError, ProblemSize, Recipe, RecipeError, Trainer};
+use crate::{BatchSize, DataError, ProblemSize, Recipe, RecipeError, Trainer};
 
 /// Steps of which the cost is estimated.
 const ESTIMATED: u64 = 4;
@@ -93,9 +93,9 @@ fn longest_cot(test: &TestSet) -> Option<UBig> {
 
 /// What a step computes, in floating-point operations, by the first few.
 fn step_cost(trainer: &Trainer) -> Result<f64, DataError> {
-    let training = &trainer.recipe().training;
-    let learnt = training.batch as f64 / training.drawn() as f64;
-    let read = if training.drawn() > training.batch { 1.0 } else { 0.0 };
+    let BatchSize { drawn, learnt } = trainer.source().size();
+    let read = if drawn > learnt { 1.0 } else { 0.0 };
+    let learnt = learnt as f64 / drawn as f64;
     let mut cost = 0.0;
     for step in 0..ESTIMATED {
         for chunk in trainer.source().batch(step)? {

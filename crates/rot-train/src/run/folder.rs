@@ -56,6 +56,13 @@ pub fn best_weights(dir: &Path) -> PathBuf {
     dir.join(BEST)
 }
 
+/// The step of the last row in a run's timings, and the seconds of training until then.
+pub fn last_timing(dir: &Path) -> Option<(u64, f64)> {
+    let text = fs::read_to_string(dir.join(TIMING)).ok()?;
+    let mut columns = text.lines().next_back()?.split(',');
+    Some((columns.next()?.parse().ok()?, columns.next()?.parse().ok()?))
+}
+
 /// Whether a folder holds a run.
 pub fn holds_run(dir: &Path) -> bool {
     dir.join(RECIPE).is_file()

@@ -62,7 +62,7 @@ impl Report<'_> {
         text += &format!(
             "{} of {} in {}, {parameters} parameters, seed {}, {} threads: {}.\n\n",
             counted(self.session.step(), "step"),
-            counted(recipe.training.batch, "context"),
+            counted(self.session.trainer().source().size().learnt, "context"),
             duration(self.session.seconds()),
             recipe.seed,
             rayon::current_num_threads(),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use rot_nn::Score;
 use rot_nn::speed::step_product_flops;
-use rot_train::{Event, Session, Step};
+use rot_train::{BatchSize, Event, Session, Step};
 
 use crate::output::{grouped, note};
 
@@ -45,8 +45,13 @@ impl View {
         let parameters = grouped(session.trainer().network().layout().len());
         let threads = rayon::current_num_threads();
         let (paradigm, seed) = (recipe.data.paradigm.name(), recipe.seed);
+        let BatchSize { drawn, learnt } = session.trainer().source().size();
+        let contexts = match learnt == drawn {
+            true => format!("{drawn} contexts a step"),
+            false => format!("the hardest {learnt} of {drawn} contexts a step"),
+        };
         note(format_args!(
-            "{} {paradigm}, {parameters} parameters, seed {seed}, {threads} threads, in {}",
+            "{} {paradigm}, {parameters} parameters, seed {seed}, {contexts}, {threads} threads, in {}",
             problems.join(" "),
             session.dir().display()
         ));
@@ -159,7 +164,7 @@ impl View {
 }
 
 /// Seconds as people say them: `42 s`, `3 min 5 s`, `2 h 10 min`.
-pub(super) fn duration(seconds: f64) -> String {
+pub(crate) fn duration(seconds: f64) -> String {
     let seconds = seconds.clamp(0.0, 1e9) as u64;
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
         (0, 0, seconds) => format!("{seconds} s"),
