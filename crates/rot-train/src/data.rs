@@ -231,6 +231,7 @@ impl Source {
         let (contexts, kinds) = (self.size.drawn, &self.problems);
         let mut problems = Vec::new();
         for (place, kind) in kinds.iter().enumerate() {
+            let problem = self.grown(kind.problem, step);
             let most = contexts.div_ceil(kinds.len()).div_ceil(kind.contexts) as u64;
             let mut left = (contexts + kinds.len() - 1 - place) / kinds.len();
             for index in 0..most {
@@ -238,7 +239,7 @@ impl Source {
                 if count == 0 {
                     break;
                 }
-                problems.push((kind.problem, step.wrapping_mul(most).wrapping_add(index), count));
+                problems.push((problem, step.wrapping_mul(most).wrapping_add(index), count));
                 left -= count;
             }
         }
@@ -248,6 +249,15 @@ impl Source {
         });
         let drawn: Vec<Packed> = drawn.collect::<Result<_, DataError>>()?;
         Ok(chunks(drawn.iter().flat_map(Packed::iter).collect()))
+    }
+
+    /// A problem in the size that it has at a step.
+    fn grown(&self, problem: ProblemSize, step: u64) -> ProblemSize {
+        let smallest = problem.problem.facts().smallest.min(problem.size);
+        let until = self.recipe.data.grow * self.recipe.training.steps as f64;
+        let share = ((step + 1) as f64 / until).min(1.0);
+        let size = smallest + (f64::from(problem.size - smallest) * share) as u32;
+        ProblemSize { size, ..problem }
     }
 
     /// Unfolds the problem at an index: its context, and what else is random about it.
@@ -496,6 +506,24 @@ mod tests {
         let of_one = of_one.iter().map(|[ids, _]| ids.to_vec());
         let drawn: Vec<_> = drawn.into_iter().map(|(ids, _)| ids).collect();
         assert!(of_one.into_iter().all(|ids| drawn.contains(&ids)));
+    }
+
+    #[test]
+    fn problems_grow_to_their_size() {
+        let source = source("data.grow = 0.5\ntraining.steps = 8");
+        let sizes = (0..8).map(|step| source.grown(source.problems[0].problem, step).size);
+        assert_eq!(sizes.collect::<Vec<_>>(), [1, 2, 2, 3, 3, 3, 3, 3]);
+        let longest = |step| {
+            source
+                .batch(step)
+                .unwrap()
+                .iter()
+                .flat_map(Packed::iter)
+                .map(|[ids, _]| ids.len())
+                .max()
+        };
+        assert!(longest(0) < longest(2) && longest(2) < longest(7));
+        assert_eq!(self::source("").grown(source.problems[0].problem, 0).size, 3);
     }
 
     #[test]
