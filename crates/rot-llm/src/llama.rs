@@ -168,6 +168,7 @@ fn differences(config: &TransformerConfig) -> Vec<Difference> {
         ("norm", json!("rms")),
         ("placement", json!("before")),
         ("positions", json!("rotary")),
+        ("turn", json!(1.0)),
         ("activation", json!("gated")),
         ("bias", json!(false)),
         ("convolution", json!(0)),
@@ -286,6 +287,7 @@ mod tests {
             (TransformerConfig { convolution: 4, ..CONFIG }, "has convolution = 4 instead of 0;"),
             (TransformerConfig { digit_index: 8, ..CONFIG }, "has digit_index = 8 instead of 0;"),
             (TransformerConfig { positions: Positions::Structured, ..CONFIG }, "\"structured\""),
+            (TransformerConfig { turn: 2.0, ..CONFIG }, "turn = 2.0"),
             (TransformerConfig { placement: Placement::After, ..CONFIG }, "\"after\""),
             (TransformerConfig { activation: Activation::Relu, ..CONFIG }, "\"relu\""),
         ] {

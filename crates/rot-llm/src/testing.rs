@@ -14,6 +14,7 @@ pub(crate) const CONFIG: TransformerConfig = TransformerConfig {
     norm: Norm::Rms,
     placement: Placement::Before,
     positions: Positions::Rotary,
+    turn: 1.0,
     activation: Activation::Gated,
     bias: false,
     convolution: 0,

@@ -1,7 +1,7 @@
 //! Settings of a model that cannot be.
 
 /// Settings that cannot be.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ConfigError {
     /// Heads and width do not fit.
     #[error(
@@ -24,6 +24,12 @@ pub enum ConfigError {
         least: usize,
         /// The most it may be.
         most: usize,
+    },
+    /// Neighbours would not be told apart, or not by their order.
+    #[error("turn = {value} is not above 0 and below pi")]
+    Turn {
+        /// The setting.
+        value: f64,
     },
 }
 

@@ -65,6 +65,7 @@ impl Transformer {
             limit,
             convolution,
             digit_index,
+            turn,
             ..
         } = *config;
         let vocabulary = digits.len();
@@ -77,6 +78,10 @@ impl Transformer {
         ConfigError::check("digit_index", digit_index, 0..=1_048_576)?;
         if heads == 0 || !width.is_multiple_of(heads) || !(width / heads).is_multiple_of(16) {
             return Err(ConfigError::Heads { width, heads });
+        }
+
+        if !(turn > 0.0 && turn < std::f64::consts::PI) {
+            return Err(ConfigError::Turn { value: turn });
         }
 
         let mut builder = Builder { config, layout: Layout::default() };
@@ -93,12 +98,12 @@ impl Transformer {
 
         let pairs = width / heads / 2;
         let rotation = match config.positions {
-            Positions::Rotary => Some(Rotation::new(limit, &[(pairs, ROTARY_BASE)])),
+            Positions::Rotary => Some(Rotation::new(limit, turn, &[(pairs, ROTARY_BASE)])),
             Positions::Structured => {
                 // Numbers are short and few beside contexts.
                 let axes =
                     [(pairs - 2 * (pairs / 4), ROTARY_BASE), (pairs / 4, 64.0), (pairs / 4, 64.0)];
-                Some(Rotation::new(limit + 1, &axes))
+                Some(Rotation::new(limit + 1, turn, &axes))
             }
             Positions::Sinusoidal | Positions::None => None,
         };

@@ -21,20 +21,21 @@ struct Axis {
 }
 
 impl Axis {
-    fn new(limit: usize, pairs: usize, base: f64) -> Axis {
-        let angle =
-            |i: usize| (i / pairs) as f64 * libm::pow(base, -((i % pairs) as f64) / pairs as f64);
+    fn new(limit: usize, turn: f64, pairs: usize, base: f64) -> Axis {
+        let slower = |i: usize| libm::pow(base, -((i % pairs) as f64) / pairs as f64);
+        let angle = |i: usize| turn * (i / pairs) as f64 * slower(i);
         let table = |f: fn(f64) -> f64| (0..limit * pairs).map(|i| f(angle(i)) as f32).collect();
         Axis { cosines: table(libm::cos), sines: table(libm::sin), pairs }
     }
 }
 
 impl Rotation {
-    /// For coordinates below `limit`. Each axis is the number of channel pairs of a head that its
-    /// coordinate turns, and the number of tokens in which the slowest of its angles turns about once.
-    pub fn new(limit: usize, axes: &[(usize, f64)]) -> Rotation {
+    /// For coordinates below `limit`; the fastest angles grow by `turn` with each. An axis is the number of
+    /// channel pairs of a head that its coordinate turns, and how many times slower the slowest of its angles
+    /// would be after the last.
+    pub fn new(limit: usize, turn: f64, axes: &[(usize, f64)]) -> Rotation {
         let half = axes.iter().map(|(pairs, _)| pairs).sum();
-        let axes = axes.iter().map(|&(pairs, base)| Axis::new(limit, pairs, base)).collect();
+        let axes = axes.iter().map(|&(pairs, base)| Axis::new(limit, turn, pairs, base)).collect();
         Rotation { axes, half }
     }
 
@@ -107,7 +108,8 @@ mod tests {
     #[test]
     fn turns_by_the_angle_of_the_position() {
         let (head, width, stride) = (4, 8, 10);
-        let rotation = Rotation::new(5, &[(head / 2, 100.0)]);
+        let turn = 1.5;
+        let rotation = Rotation::new(5, turn, &[(head / 2, 100.0)]);
         let before = noise(7 * stride, 1);
         let mut rows = before.clone();
         rotation.forward(
@@ -122,7 +124,7 @@ mod tests {
                 .clone()
                 .flat_map(|t| (0..2).flat_map(move |h| (0..2).map(move |i| (t, h, i))))
             {
-                let angle = (t - sequence.start) as f64 * 100f64.powf(-(i as f64) / 2.0);
+                let angle = turn * (t - sequence.start) as f64 * 100f64.powf(-(i as f64) / 2.0);
                 let at = t * stride + h * head + i;
                 let (x, y) = (f64::from(before[at]), f64::from(before[at + 2]));
                 expected[at] = (x * angle.cos() - y * angle.sin()) as f32;
@@ -142,7 +144,7 @@ mod tests {
 
     #[test]
     fn coordinates_turn_channels_of_their_own() {
-        let both = Rotation::new(9, &[(1, 10.0), (1, 20.0)]);
+        let both = Rotation::new(9, 1.0, &[(1, 10.0), (1, 20.0)]);
         let before = noise(4, 2);
         let mut row = before.clone();
         both.forward(&mut row, 4, 4, std::iter::once([3, 7]));
@@ -151,8 +153,8 @@ mod tests {
             rotation.forward(&mut pair, 2, 2, std::iter::once([coordinate]));
             pair
         };
-        assert_eq!([row[0], row[2]], turned(Rotation::new(9, &[(1, 10.0)]), 0, 3));
-        assert_eq!([row[1], row[3]], turned(Rotation::new(9, &[(1, 20.0)]), 1, 7));
+        assert_eq!([row[0], row[2]], turned(Rotation::new(9, 1.0, &[(1, 10.0)]), 0, 3));
+        assert_eq!([row[1], row[3]], turned(Rotation::new(9, 1.0, &[(1, 20.0)]), 1, 7));
         both.backward(&mut row, 4, 4, std::iter::once([3, 7]));
         assert_close(&row, &before, 1e-6);
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernels::norm::Norm;
 
-/// The number of tokens in which the slowest angle of rotary positions turns about once.
+/// About how many times slower the slowest angle of rotary positions is than the fastest.
 pub const ROTARY_BASE: f64 = 10_000.0;
 
 /// The settings of a Transformer. The default is the paper's.
@@ -25,6 +25,9 @@ pub struct TransformerConfig {
     pub placement: Placement,
     /// How positions are told apart.
     pub positions: Positions,
+    /// Radians by which the fastest angle of rotary and structured positions turns from one token to the
+    /// next: the more, the easier neighbours are told apart.
+    pub turn: f64,
     /// What is between the two products of the feed-forward branch.
     pub activation: Activation,
     /// Whether products and norms have biases.
@@ -84,6 +87,7 @@ impl Default for TransformerConfig {
             norm: Norm::Layer,
             placement: Placement::After,
             positions: Positions::Sinusoidal,
+            turn: 1.0,
             activation: Activation::Relu,
             bias: true,
             convolution: 0,

@@ -60,6 +60,7 @@ fn models() -> Vec<(&'static str, Transformer)> {
             "structured",
             model(|c| {
                 c.positions = Positions::Structured;
+                c.turn = 2.0;
                 c.digit_index = 3;
             }),
         ),
