@@ -76,11 +76,9 @@ pub enum CardError {
 }
 
 impl Card {
-    /// The file of the card of a model with that path, which has no end of a file name yet.
-    pub fn beside(model: &Path) -> PathBuf {
-        let mut path = model.as_os_str().to_owned();
-        path.push(ENDING);
-        path.into()
+    /// The name of the file with the card of a model.
+    pub fn file_name(model: &str) -> String {
+        format!("{model}{ENDING}")
     }
 
     /// The card as it is written.

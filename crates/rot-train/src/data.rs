@@ -158,6 +158,7 @@ impl Source {
             size: BatchSize { drawn: recipe.training.drawn(), learnt: recipe.training.batch },
         };
         for &problem in &data.problems {
+            // A size that cannot be is the recipe's fault.
             Sampler::new(problem.problem, problem.size, data.sampling, recipe.seed)?;
             let contexts = match (data.paradigm, data.contexts_per_problem) {
                 (Paradigm::Rot, 0) => (source.mean_contexts(problem) / UNFOLDED).max(1),

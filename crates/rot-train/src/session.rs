@@ -137,12 +137,12 @@ impl From<FileError> for TrainError {
 }
 
 impl Session {
-    /// Starts a run in a folder that holds none yet. A first batch is drawn, so that problems that do
-    /// not fit the model show before the folder is made.
+    /// Starts a run in a folder that holds none yet. The last batch is drawn, with problems of full size,
+    /// so that those that do not fit the model show before the folder is made.
     pub fn create(dir: &Path, recipe: &Recipe) -> Result<Session, TrainError> {
         let trainer = Trainer::new(recipe)
             .map_err(|source| TrainError::Recipe { place: "the recipe".to_owned(), source })?;
-        trainer.source().batch(0)?;
+        trainer.source().batch(recipe.training.steps.saturating_sub(1))?;
         let tests = tests(recipe)?;
         let folder = RunFolder::create(dir)?;
         let vocabulary = trainer.source().vocabulary().to_string();

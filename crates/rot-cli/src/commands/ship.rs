@@ -57,8 +57,7 @@ pub(crate) fn run(args: &ShipArgs) -> Result<()> {
         claims.push(claim);
     }
     let card = Card { weights: file, training: training(args), claims };
-    let path = Card::beside(Path::new(name));
-    write(folder, &path.to_string_lossy(), &card.to_toml())?;
+    write(folder, &Card::file_name(name), &card.to_toml())?;
     write(folder, &format!("{name}.md"), &markdown(name, &model, &card))
 }
 
