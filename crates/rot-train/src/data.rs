@@ -122,19 +122,6 @@ fn sampling(index: u64, data: &Data) -> Sampling {
     }
 }
 
-/// The size of the problem at an index, where problems are of this size or smaller.
-fn size(index: u64, problem: ProblemSize, data: &Data) -> u32 {
-    let smallest = problem.problem.facts().smallest;
-    let sizes = u64::from(problem.size.saturating_sub(smallest));
-    if sizes == 0 || !is_due(index, data.smaller) {
-        return problem.size;
-    }
-    // All smaller sizes as often, and with every distribution of numbers: turns of the golden ratio
-    // fall into step with nothing.
-    let turn = until(index, data.smaller).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-    smallest + (turn % sizes) as u32
-}
-
 /// What a worker uses again for every problem.
 #[derive(Default)]
 struct Scratch {
@@ -288,8 +275,8 @@ impl Source {
         index: u64,
         scratch: &mut Scratch,
     ) -> Result<(ContextId, SampleRng), DataError> {
-        let (kind, data) = (problem.problem, &self.recipe.data);
-        let (size, sampling) = (size(index, problem, data), sampling(index, data));
+        let ProblemSize { problem: kind, size } = problem;
+        let sampling = sampling(index, &self.recipe.data);
         let sampler = Sampler::new(kind, size, sampling, self.recipe.seed)?;
         let rng = sampler.write_question(index, &mut scratch.question);
         scratch.graph.clear();
@@ -507,22 +494,6 @@ mod tests {
             repetitive += usize::from(sampling == Sampling::Repetitive);
         }
         assert_eq!((uniform, repetitive), (100, 200));
-    }
-
-    #[test]
-    fn a_share_of_the_problems_is_smaller() {
-        let data = Data { smaller: 0.25, uniform: 0.5, ..Data::default() };
-        let problem = ProblemSize { problem: &rot_problems::Add, size: 5 };
-        let mut counts = BTreeMap::new();
-        for index in 0..8000 {
-            let of = (size(index, problem, &data), sampling(index, &data) == Sampling::Uniform);
-            *counts.entry(of).or_insert(0) += 1;
-        }
-        for (&(size, uniform), &count) in &counts {
-            let expected = if size == 5 { 3000 } else { 250 };
-            assert!((expected - 60..expected + 60).contains(&count), "{size} {uniform} {count}");
-        }
-        assert_eq!(counts.len(), 10);
     }
 
     #[test]

@@ -58,8 +58,6 @@ pub struct Data {
     /// The share of contexts that are drawn by the shape that is left when digits are not told apart,
     /// instead of as they fall: the rarer the shape, the likelier.
     pub balance: f64,
-    /// The share of problems that are smaller than they could be, of all sizes alike.
-    pub smaller: f64,
     /// The share of the steps in which problems grow from the smallest to their size.
     pub grow: f64,
 }
@@ -139,7 +137,6 @@ impl Default for Data {
             repetitive: 0.0,
             contexts_per_problem: 1,
             balance: 0.0,
-            smaller: 0.0,
             grow: 0.0,
         }
     }
@@ -346,11 +343,9 @@ impl Recipe {
         if data.contexts_per_problem > training.drawn() {
             return wrong("[data] contexts_per_problem must be at most what a step draws");
         }
-        let shares = [data.balance, data.uniform, data.repetitive, data.smaller, data.grow];
+        let shares = [data.balance, data.uniform, data.repetitive, data.grow];
         if !shares.into_iter().all(share) {
-            return wrong(
-                "[data] balance, uniform, repetitive, smaller and grow must be between 0 and 1",
-            );
+            return wrong("[data] balance, uniform, repetitive and grow must be between 0 and 1");
         }
         if data.uniform + data.repetitive > 1.0 {
             return wrong("[data] uniform and repetitive must not be more than 1 together");

@@ -97,9 +97,10 @@ fn step_cost(trainer: &Trainer) -> Result<f64, DataError> {
     let read = if drawn > learnt { 1.0 } else { 0.0 };
     let learnt = learnt as f64 / drawn as f64;
     let mut cost = 0.0;
-    let steps = trainer.recipe().training.steps;
+    let steps = trainer.recipe().training.steps as f64;
     for part in 0..ESTIMATED {
-        for chunk in trainer.source().batch(steps / (2 * ESTIMATED) * (2 * part + 1))? {
+        let done = (part as f64 + 0.5) / ESTIMATED as f64;
+        for chunk in trainer.source().batch((steps * done) as u64)? {
             cost += trainer.network().flops(&chunk) as f64 * (read + LEARNING * learnt);
         }
     }
