@@ -262,9 +262,8 @@ impl Source {
     /// A problem in the size that it has at a step.
     fn grown(&self, problem: ProblemSize, step: u64) -> ProblemSize {
         let smallest = problem.problem.facts().smallest.min(problem.size);
-        let until = self.recipe.data.grow * self.recipe.training.steps as f64;
-        let share = ((step + 1) as f64 / until).min(1.0);
-        let size = smallest + (f64::from(problem.size - smallest) * share) as u32;
+        let grown = f64::from(problem.size - smallest) * self.recipe.grown(step);
+        let size = smallest + grown as u32;
         ProblemSize { size, ..problem }
     }
 
@@ -531,6 +530,11 @@ mod tests {
                 .max()
         };
         assert!(longest(0) < longest(2) && longest(2) < longest(7));
+        for step in [0, 2, 4, 8] {
+            let shares: f64 = (0..step).map(|step| source.recipe.grown(step)).sum();
+            assert_eq!(source.recipe.work(step), shares);
+        }
+        assert_eq!(self::source("").recipe.work(8), 8.0);
         assert_eq!(self::source("").grown(source.problems[0].problem, 0).size, 3);
     }
 

@@ -321,6 +321,25 @@ impl Recipe {
         toml::to_string_pretty(self).unwrap_or_default()
     }
 
+    /// The share of their size that problems have at a step, counted from zero.
+    pub fn grown(&self, step: u64) -> f64 {
+        ((step + 1) as f64 / self.growing()).min(1.0)
+    }
+
+    /// What all steps before one cost together, counted in steps of problems of full size: as long as
+    /// problems grow, their contexts are about as much shorter as they are smaller.
+    pub fn work(&self, step: u64) -> f64 {
+        let (step, growing) = (step as f64, self.growing());
+        let small = step.min(growing);
+        let grown = if growing > 0.0 { small * (small + 1.0) / (2.0 * growing) } else { 0.0 };
+        grown.min(small) + step - small
+    }
+
+    /// The steps in which problems grow.
+    fn growing(&self) -> f64 {
+        self.data.grow * self.training.steps as f64
+    }
+
     /// Checks what the parts of a recipe cannot check for themselves.
     pub fn check(&self) -> Result<(), RecipeError> {
         let wrong = |what: &str| Err(RecipeError::Setting(what.to_owned()));

@@ -23,9 +23,10 @@ pub(crate) struct View {
     peak: f64,
     shown: Instant,
     recent: Recent,
-    /// Seconds of training steps in this process, without tests, and how many there were.
+    /// Seconds of training steps in this process, without tests.
     training: f64,
-    steps: u64,
+    /// The step it began with.
+    first: u64,
     since: Instant,
 }
 
@@ -67,7 +68,7 @@ impl View {
             shown: now,
             recent: Recent::default(),
             training: 0.0,
-            steps: 0,
+            first: session.step(),
             since: now,
         }
     }
@@ -102,7 +103,6 @@ impl View {
 
     fn step(&mut self, session: &Session, step: &Step) {
         self.count_time();
-        self.steps += 1;
         self.recent.score += step.score;
         self.recent.tokens += step.tokens;
         self.recent.flops += step.flops;
@@ -130,9 +130,10 @@ impl View {
 
     fn status(&self, session: &Session) -> String {
         let Recent { score, tokens, flops, seconds } = &self.recent;
-        let steps = session.trainer().recipe().training.steps;
-        let left =
-            steps.saturating_sub(session.step()) as f64 * self.training / self.steps.max(1) as f64;
+        let recipe = session.trainer().recipe();
+        let steps = recipe.training.steps;
+        let work = |from: u64, to: u64| recipe.work(to) - recipe.work(from);
+        let left = self.training * work(session.step(), steps) / work(self.first, session.step());
         let tested = match session.accuracy() {
             (_, None) => String::new(),
             (last, Some(_)) => format!(", problems {:.2}%", 100.0 * last),
