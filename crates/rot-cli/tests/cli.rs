@@ -488,7 +488,7 @@ fn transcripts_are_true() {
             transcripts += 1;
         }
     }
-    assert_eq!(transcripts, 3);
+    assert_eq!(transcripts, 4);
 }
 
 /// Every example in the help is run as it stands, but for those of training and what belongs to it:
