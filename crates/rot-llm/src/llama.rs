@@ -173,6 +173,8 @@ fn differences(config: &TransformerConfig) -> Vec<Difference> {
         ("bias", json!(false)),
         ("convolution", json!(0)),
         ("digit_index", json!(0)),
+        ("number_index", json!(0)),
+        ("part_index", json!(0)),
     ];
     let differs = must_be.into_iter().filter(|(setting, value)| settings[*setting] != *value);
     differs

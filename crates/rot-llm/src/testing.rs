@@ -3,6 +3,7 @@
 use rot_core::{Token, Vocabulary};
 use rot_nn::kernels::norm::Norm;
 use rot_nn::{Activation, Layout, Network, Placement, Positions, Transformer, TransformerConfig};
+use rot_solve::roles;
 
 use crate::Llama;
 
@@ -19,6 +20,8 @@ pub(crate) const CONFIG: TransformerConfig = TransformerConfig {
     bias: false,
     convolution: 0,
     digit_index: 0,
+    number_index: 0,
+    part_index: 0,
     zero_branches: false,
     limit: 64,
 };
@@ -34,8 +37,7 @@ impl Small {
     /// A model with every token, among them one that is not ASCII.
     pub(crate) fn new() -> Small {
         let vocabulary = Vocabulary::of(Token::ALL.iter().copied());
-        let digits: Vec<bool> = vocabulary.tokens().iter().map(|token| token.is_digit()).collect();
-        let network = Transformer::new(&CONFIG, &digits).unwrap();
+        let network = Transformer::new(&CONFIG, &roles(&vocabulary)).unwrap();
         // Every number is another, so that none can stand in another's place.
         let params = (0..network.layout().len()).map(|i| i as f32).collect();
         Small { vocabulary, params, network }

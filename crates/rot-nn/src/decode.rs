@@ -5,6 +5,7 @@
 //! else, to the bit: it does not matter which other sequences are read beside it, nor in how many
 //! parts it is read.
 
+use crate::coordinates::Cursor;
 use crate::{Network, Packed, Workspace};
 
 /// A network with its parameters, ready to read.
@@ -35,31 +36,6 @@ pub struct Memory {
     pub(crate) state: Vec<f32>,
     /// What grows with it.
     pub(crate) blocks: Vec<Box<[f32]>>,
-}
-
-/// A place in a sequence.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Cursor {
-    /// Tokens before it.
-    pub(crate) position: usize,
-    /// Digits since the last token that is none.
-    pub(crate) digits: usize,
-    /// Numbers that have begun.
-    pub(crate) numbers: usize,
-}
-
-impl Cursor {
-    /// Goes on by a token. Its coordinates: its position, its index in its number from 1, and how many
-    /// numbers have begun. The token that ends a number has the index after its last digit, so that an
-    /// end can be found as a digit can; other tokens have 0.
-    pub(crate) fn step(&mut self, is_digit: bool) -> [usize; 3] {
-        let index = if is_digit || self.digits > 0 { self.digits + 1 } else { 0 };
-        self.numbers += usize::from(is_digit && self.digits == 0);
-        self.digits = if is_digit { index } else { 0 };
-        let position = self.position;
-        self.position += 1;
-        [position, index, self.numbers]
-    }
 }
 
 impl Memory {

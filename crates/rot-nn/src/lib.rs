@@ -6,6 +6,7 @@
 //! splits a step over sequences and adds up the gradients.
 
 mod config_error;
+mod coordinates;
 mod decode;
 pub mod kernels;
 mod layout;
@@ -20,6 +21,7 @@ mod testing;
 mod transformer;
 
 pub use config_error::ConfigError;
+pub use coordinates::Role;
 pub use decode::{Decoder, Memory, read_afresh};
 pub use layout::{Initial, Layout, Tensor};
 pub use lstm::{Lstm, LstmConfig};

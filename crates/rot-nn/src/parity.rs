@@ -13,7 +13,7 @@ use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
 
 use crate::{
-    ConfigError, Lstm, LstmConfig, Network, Optimizer, OptimizerConfig, Packed, Transformer,
+    ConfigError, Lstm, LstmConfig, Network, Optimizer, OptimizerConfig, Packed, Role, Transformer,
     TransformerConfig, UNSUPERVISED, Workspace, read_afresh,
 };
 
@@ -119,7 +119,8 @@ impl Config {
                     limit,
                     ..TransformerConfig::default()
                 };
-                let network = Transformer::new(&config, &vec![false; vocabulary]).map_err(said)?;
+                let network =
+                    Transformer::new(&config, &vec![Role::Other; vocabulary]).map_err(said)?;
                 Ok(Box::new(network))
             }
             "LSTM" => {

@@ -20,7 +20,7 @@ pub use self::config::{Activation, Placement, Positions, ROTARY_BASE, Transforme
 use self::decode::TransformerDecoder;
 use self::parameters::{Branch, Builder, Linear, NormParams};
 
-use crate::decode::Cursor;
+use crate::coordinates::{Coordinates, Cursor};
 use crate::kernels::attention::Attention;
 use crate::kernels::convolution::{convolution_backward, convolution_forward};
 use crate::kernels::loss::cross_entropy;
@@ -32,18 +32,20 @@ use crate::kernels::rows::{
     add_to_rows, fill_rows, gate_backward, gate_forward, gather_rows, relu_backward, relu_forward,
     scatter_rows,
 };
-use crate::{ConfigError, Decoder, Initial, Layout, Network, Packed, Score, Workspace};
+use crate::{ConfigError, Decoder, Initial, Layout, Network, Packed, Role, Score, Workspace};
 
 /// A Transformer without its parameters.
 #[derive(Clone, Debug)]
 pub struct Transformer {
     config: TransformerConfig,
     vocabulary: usize,
-    /// Which ids are digits.
-    digits: Vec<bool>,
+    /// What each id is to those that count.
+    roles: Vec<Role>,
     layout: Layout,
     embedding: Range<usize>,
     digit_index: Range<usize>,
+    number_index: Range<usize>,
+    part_index: Range<usize>,
     /// Two a layer: attention, feed-forward.
     branches: Vec<Branch>,
     last_norm: NormParams,
@@ -55,8 +57,8 @@ pub struct Transformer {
 }
 
 impl Transformer {
-    /// A Transformer for a vocabulary; `digits` tells which of its ids are digits.
-    pub fn new(config: &TransformerConfig, digits: &[bool]) -> Result<Transformer, ConfigError> {
+    /// A Transformer for a vocabulary, given as the roles of its ids.
+    pub fn new(config: &TransformerConfig, roles: &[Role]) -> Result<Transformer, ConfigError> {
         let TransformerConfig {
             layers,
             width,
@@ -65,10 +67,12 @@ impl Transformer {
             limit,
             convolution,
             digit_index,
+            number_index,
+            part_index,
             turn,
             ..
         } = *config;
-        let vocabulary = digits.len();
+        let vocabulary = roles.len();
         ConfigError::check("vocabulary", vocabulary, 1..=usize::from(crate::UNSUPERVISED))?;
         ConfigError::check("layers", layers, 1..=1_000)?;
         ConfigError::check("width", width, 16..=65_536)?;
@@ -76,6 +80,8 @@ impl Transformer {
         ConfigError::check("limit", limit, 1..=1_048_576)?;
         ConfigError::check("convolution", convolution, 0..=64)?;
         ConfigError::check("digit_index", digit_index, 0..=1_048_576)?;
+        ConfigError::check("number_index", number_index, 0..=1_048_576)?;
+        ConfigError::check("part_index", part_index, 0..=1_048_576)?;
         if heads == 0 || !width.is_multiple_of(heads) || !(width / heads).is_multiple_of(16) {
             return Err(ConfigError::Heads { width, heads });
         }
@@ -88,6 +94,8 @@ impl Transformer {
         let initial = Initial::Normal(1.0);
         let embedding = builder.table("embedding.weight", vocabulary, initial);
         let digit_index = builder.table("digit_index.weight", digit_index, initial);
+        let number_index = builder.table("number_index.weight", number_index, initial);
+        let part_index = builder.table("part_index.weight", part_index, initial);
         let branches = (0..layers).flat_map(|layer| builder.layer(layer)).collect();
         let last_norm = match config.placement {
             Placement::Before => builder.norm("norm"),
@@ -114,10 +122,12 @@ impl Transformer {
         Ok(Transformer {
             config: config.clone(),
             vocabulary,
-            digits: digits.to_vec(),
+            roles: roles.to_vec(),
             layout,
             embedding,
             digit_index,
+            number_index,
+            part_index,
             branches,
             last_norm,
             output,
@@ -261,33 +271,49 @@ impl Network for Transformer {
 }
 
 impl Transformer {
-    /// The coordinates of some more tokens of a sequence.
-    fn places(&self, ids: &[u8], cursor: &mut Cursor) -> impl Iterator<Item = [usize; 3]> {
-        let is_digit = |id: &u8| self.digits.get(usize::from(*id)).copied().unwrap_or(false);
-        ids.iter().map(move |id| cursor.step(is_digit(id)))
+    /// The tables of rows that are added up to embed a token, with which the parameters begin.
+    fn tables(&self) -> Range<usize> {
+        let tables = [&self.embedding, &self.digit_index, &self.number_index, &self.part_index];
+        0..tables.map(|table| table.end).into_iter().max().unwrap_or(0)
     }
 
-    /// The coordinates of all tokens of a batch.
-    fn coordinates(&self, batch: &Packed) -> impl Iterator<Item = [usize; 3]> {
+    /// The coordinates of some more tokens of a sequence.
+    fn places(&self, ids: &[u8], cursor: &mut Cursor) -> impl Iterator<Item = Coordinates> {
+        let role = |id: &u8| self.roles.get(usize::from(*id)).copied().unwrap_or(Role::Other);
+        ids.iter().map(move |id| cursor.step(role(id)))
+    }
+
+    /// What some more tokens of a sequence are turned by.
+    fn turns(&self, ids: &[u8], cursor: &mut Cursor) -> impl Iterator<Item = [usize; 3]> {
+        self.places(ids, cursor).map(|place| [place.position, place.digit, place.number])
+    }
+
+    /// What all tokens of a batch are turned by.
+    fn all_turns(&self, batch: &Packed) -> impl Iterator<Item = [usize; 3]> {
         batch.sequences().flat_map(|sequence| {
             let ids = &batch.ids()[sequence];
-            self.places(ids, &mut Cursor::default()).collect::<Vec<_>>()
+            self.turns(ids, &mut Cursor::default()).collect::<Vec<_>>()
         })
     }
 
     /// Calls `add` for each row of a table that is added to the row of a token, with where it lies among
-    /// the parameters: the token's own, and that of a digit's index in its number. Indices beyond the
-    /// table count as its last.
+    /// the parameters: the token's own, and those of its indices. Indices beyond a table count as its last.
     fn embedded(&self, ids: &[u8], cursor: &mut Cursor, mut add: impl FnMut(usize, Range<usize>)) {
         let width = self.config.width;
         let row = |table: &Range<usize>, index: usize| {
             let start = table.start + index.min(table.len() / width - 1) * width;
             start..start + width
         };
-        for (t, (&id, [_, digit, _])) in ids.iter().zip(self.places(ids, cursor)).enumerate() {
+        for (t, (&id, place)) in ids.iter().zip(self.places(ids, cursor)).enumerate() {
             add(t, row(&self.embedding, usize::from(id)));
-            if digit > 0 && !self.digit_index.is_empty() {
-                add(t, row(&self.digit_index, digit - 1));
+            if place.digit > 0 && !self.digit_index.is_empty() {
+                add(t, row(&self.digit_index, place.digit - 1));
+            }
+            if !self.number_index.is_empty() {
+                add(t, row(&self.number_index, place.number_in_part));
+            }
+            if !self.part_index.is_empty() {
+                add(t, row(&self.part_index, place.part));
             }
         }
     }
@@ -456,7 +482,7 @@ impl Transformer {
         let inside = branch.outward.weight.len() / width;
         if Self::is_attention(index) {
             if let Some(rotation) = &self.rotation {
-                rotation.forward(&mut tape.inner, hidden, 2 * width, self.coordinates(batch));
+                rotation.forward(&mut tape.inner, hidden, 2 * width, self.all_turns(batch));
             }
             tape.outer = work.take(batch.tokens() * width);
             tape.logs = work.take(batch.tokens() * self.config.heads);
@@ -532,7 +558,7 @@ impl Transformer {
                 work,
             );
             if let Some(rotation) = &self.rotation {
-                rotation.backward(&mut dinner, 3 * width, 2 * width, self.coordinates(batch));
+                rotation.backward(&mut dinner, 3 * width, 2 * width, self.all_turns(batch));
             }
             work.give(douter);
             dinner

@@ -33,7 +33,7 @@ pub use limits::{Limit, Limits};
 pub use machine::{Outcome, Solver, Stats, UnknownToken};
 pub use memo::{Memo, Tokens};
 pub use memo_file::{MemoError, MemoFile};
-pub use native::{Guidance, Native};
+pub use native::{Guidance, Native, roles};
 pub use oracle::Oracle;
 pub use record::{Asked, Line, LineError, Recorded, Recursion, TRACE_VERSION};
 pub use trace::{Asker, Event, RootId};

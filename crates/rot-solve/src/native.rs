@@ -6,9 +6,19 @@ use foldhash::fast::FixedState;
 use rayon::prelude::*;
 use rot_core::{Token, Vocabulary};
 use rot_nn::kernels::loss::likeliest;
-use rot_nn::{Decoder, Memory, Packed, UNSUPERVISED, Workspace};
+use rot_nn::{Decoder, Memory, Packed, Role, UNSUPERVISED, Workspace};
 
 use crate::generator::{ContextId, End, Generator, Span};
+
+/// What the tokens of a vocabulary are to a network that counts digits, numbers and parts.
+pub fn roles(vocabulary: &Vocabulary) -> Vec<Role> {
+    let role = |token: &Token| match token {
+        token if token.is_digit() => Role::Digit,
+        token if token.is_control() || *token == Token::EQUALS => Role::Border,
+        _ => Role::Other,
+    };
+    vocabulary.tokens().iter().map(role).collect()
+}
 
 /// Contexts that are continued at once for each worker: enough for products to be fast, few enough for
 /// their results, and what is remembered of them, to stay in the cache until they have said what they

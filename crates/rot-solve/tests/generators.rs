@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rot_core::{Token, Vocabulary, parse_tokens};
 use rot_nn::{Lstm, LstmConfig, Network, Placement, Positions, Transformer, TransformerConfig};
-use rot_solve::{Guidance, Limits, Memo, Native, Oracle, Solver};
+use rot_solve::{Guidance, Limits, Memo, Native, Oracle, Solver, roles};
 
 use self::conformance::{LIMIT, conforms};
 
@@ -18,7 +18,7 @@ fn vocabulary() -> Vocabulary {
 }
 
 fn networks() -> Vec<Box<dyn Network>> {
-    let digits: Vec<bool> = vocabulary().tokens().iter().map(|token| token.is_digit()).collect();
+    let roles = roles(&vocabulary());
     let transformer = TransformerConfig {
         layers: 2,
         width: 32,
@@ -31,13 +31,15 @@ fn networks() -> Vec<Box<dyn Network>> {
         positions: Positions::Rotary,
         convolution: 4,
         digit_index: 4,
+        number_index: 4,
+        part_index: 4,
         ..transformer.clone()
     };
     let lstm = LstmConfig { embedding: 8, hidden: 32, layers: 2, limit: LIMIT };
     vec![
-        Box::new(Transformer::new(&transformer, &digits).unwrap()),
-        Box::new(Transformer::new(&better, &digits).unwrap()),
-        Box::new(Lstm::new(&lstm, digits.len()).unwrap()),
+        Box::new(Transformer::new(&transformer, &roles).unwrap()),
+        Box::new(Transformer::new(&better, &roles).unwrap()),
+        Box::new(Lstm::new(&lstm, roles.len()).unwrap()),
     ]
 }
 

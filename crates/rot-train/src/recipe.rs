@@ -12,6 +12,7 @@ use rot_nn::{
     ConfigError, Lstm, LstmConfig, Network, OptimizerConfig, Transformer, TransformerConfig,
 };
 use rot_problems::PROBLEMS;
+use rot_solve::roles;
 use serde::{Deserialize, Serialize};
 
 /// The most contexts of a step.
@@ -407,10 +408,11 @@ impl Recipe {
 impl ModelConfig {
     /// The network for a vocabulary.
     pub fn network(&self, vocabulary: &Vocabulary) -> Result<Arc<dyn Network>, ConfigError> {
-        let digits: Vec<bool> = vocabulary.tokens().iter().map(|token| token.is_digit()).collect();
         Ok(match self {
-            ModelConfig::Transformer(config) => Arc::new(Transformer::new(config, &digits)?),
-            ModelConfig::Lstm(config) => Arc::new(Lstm::new(config, digits.len())?),
+            ModelConfig::Transformer(config) => {
+                Arc::new(Transformer::new(config, &roles(vocabulary))?)
+            }
+            ModelConfig::Lstm(config) => Arc::new(Lstm::new(config, vocabulary.len())?),
         })
     }
 

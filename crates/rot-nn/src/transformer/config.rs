@@ -36,6 +36,11 @@ pub struct TransformerConfig {
     pub convolution: usize,
     /// Digits of a number told apart by an embedding of their index in it; 0 for none.
     pub digit_index: usize,
+    /// Numbers of a part of the context, such as a question, told apart by an embedding of their index in it; 0
+    /// for none.
+    pub number_index: usize,
+    /// Parts of a context told apart by an embedding of their index; 0 for none.
+    pub part_index: usize,
     /// Whether branches start by adding nothing.
     pub zero_branches: bool,
     /// The most tokens in a context.
@@ -92,6 +97,8 @@ impl Default for TransformerConfig {
             bias: true,
             convolution: 0,
             digit_index: 0,
+            number_index: 0,
+            part_index: 0,
             zero_branches: false,
             limit: 2048,
         }

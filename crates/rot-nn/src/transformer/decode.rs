@@ -4,7 +4,7 @@
 //! that convolutions look back to.
 
 use super::{Activation, Placement, Transformer, TransformerConfig};
-use crate::decode::Cursor;
+use crate::coordinates::Cursor;
 use crate::kernels::convolution::convolution_resumed;
 use crate::kernels::math::add;
 use crate::kernels::matmul::{Into, Matrix};
@@ -41,7 +41,7 @@ impl FirstProduct {
         if placement == Placement::Before || convolution > 0 {
             return None;
         }
-        let tables = &params[..model.embedding.end.max(model.digit_index.end)];
+        let tables = &params[..model.tables().end];
         let mut first = FirstProduct {
             tables: vec![0.0; 3 * tables.len()],
             positions: vec![0.0; 3 * model.sinusoids.len().max(width)],
@@ -268,7 +268,7 @@ impl TransformerDecoder {
             let coordinates = memories.iter().zip(batch.sequences());
             let coordinates = coordinates.flat_map(|(memory, sequence)| {
                 let mut cursor = memory.cursor;
-                self.model.places(&batch.ids()[sequence], &mut cursor).collect::<Vec<_>>()
+                self.model.turns(&batch.ids()[sequence], &mut cursor).collect::<Vec<_>>()
             });
             rotation.forward(&mut qkv, 3 * width, 2 * width, coordinates);
         }

@@ -5,7 +5,10 @@ use crate::kernels::testing::noise;
 
 const VOCABULARY: usize = 6;
 
-/// Digits are the ids from 3.
+/// The first id is a border, digits are the ids from 3.
+const ROLES: [Role; VOCABULARY] =
+    [Role::Border, Role::Other, Role::Other, Role::Digit, Role::Digit, Role::Digit];
+
 fn model(change: impl FnOnce(&mut TransformerConfig)) -> Transformer {
     let mut config = TransformerConfig {
         layers: 2,
@@ -16,14 +19,14 @@ fn model(change: impl FnOnce(&mut TransformerConfig)) -> Transformer {
         ..TransformerConfig::default()
     };
     change(&mut config);
-    Transformer::new(&config, &[false, false, false, true, true, true]).unwrap()
+    Transformer::new(&config, &ROLES).unwrap()
 }
 
 fn batch() -> Packed {
     let mut batch = Packed::default();
     batch.push(&[1, 3, 4, 2, 5], &[UNSUPERVISED, 4, 2, 5, 0]);
     batch.push(&[5], &[2]);
-    batch.push(&[0, 3], &[3, UNSUPERVISED]);
+    batch.push(&[0, 3, 1, 4, 0, 5], &[3, UNSUPERVISED, 2, 5, UNSUPERVISED, 1]);
     batch
 }
 
@@ -44,6 +47,12 @@ fn models() -> Vec<(&'static str, Transformer)> {
             "digit index",
             model(|c| {
                 (c.digit_index, c.positions) = (2, Positions::None);
+            }),
+        ),
+        (
+            "number and part index",
+            model(|c| {
+                (c.number_index, c.part_index) = (2, 3);
             }),
         ),
         (
@@ -155,7 +164,7 @@ fn a_sequence_read_alone_or_in_parts_gives_the_same_bits() {
 
 #[test]
 fn the_paper_s_has_as_many_parameters_as_the_paper_says() {
-    let network = Transformer::new(&TransformerConfig::default(), &[false; 24]).unwrap();
+    let network = Transformer::new(&TransformerConfig::default(), &[Role::Other; 24]).unwrap();
     assert_eq!((network.layout().len(), network.limit()), (536_088, 2048));
 }
 
@@ -164,7 +173,7 @@ fn settings_that_cannot_be_are_refused() {
     let with = |change: fn(&mut TransformerConfig)| {
         let mut config = TransformerConfig::default();
         change(&mut config);
-        Transformer::new(&config, &[false; 24]).map(|_| ()).unwrap_err().to_string()
+        Transformer::new(&config, &[Role::Other; 24]).map(|_| ()).unwrap_err().to_string()
     };
     assert!(with(|c| c.heads = 0).contains("heads = 0"));
     assert!(with(|c| c.heads = 3).contains("heads = 3"));
@@ -175,7 +184,7 @@ fn settings_that_cannot_be_are_refused() {
 
 #[test]
 fn flops_count_products_and_half_of_the_attention_square() {
-    let network = Transformer::new(&TransformerConfig::default(), &[false; 24]).unwrap();
+    let network = Transformer::new(&TransformerConfig::default(), &[Role::Other; 24]).unwrap();
     let mut batch = Packed::default();
     batch.push(&[0; 10], &[0; 10]);
     let products = 4 * (128 * 384 + 128 * 128 + 2 * 128 * 256) + 128 * 24;

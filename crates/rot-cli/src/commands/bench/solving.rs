@@ -10,7 +10,7 @@ use anyhow::{Result, anyhow};
 use rot_core::{Problem, Sampler, Sampling, ThoughtGraph, Token, Vocabulary};
 use rot_nn::{Network, Transformer, TransformerConfig};
 use rot_problems::{Lcs, Mul, PROBLEMS};
-use rot_solve::{Event, Guidance, Limits, Memo, Native, Oracle, Solver};
+use rot_solve::{Event, Guidance, Limits, Memo, Native, Oracle, Solver, roles};
 
 use super::{Measured, Rate};
 use crate::commands::costs;
@@ -113,8 +113,7 @@ fn run(
     time: Option<Duration>,
 ) -> Result<(f64, f64)> {
     let vocabulary = Vocabulary::of_problems(PROBLEMS);
-    let digits: Vec<bool> = vocabulary.tokens().iter().map(|token| token.is_digit()).collect();
-    let network = Transformer::new(&TransformerConfig::default(), &digits)?;
+    let network = Transformer::new(&TransformerConfig::default(), &roles(&vocabulary))?;
     let decoder = network.decoder(&network.layout().initial(0));
     let oracle = Oracle::new(PROBLEMS, network.limit());
     let native = Native::new(decoder, vocabulary, MEMORY).guided_by(Box::new(oracle), guidance);
