@@ -420,6 +420,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn questions_and_answers_lie_between_borders() {
+        let vocabulary = Vocabulary::of(Token::ALL.iter().copied());
+        let of = |token| roles(&vocabulary)[vocabulary.id(token).unwrap()];
+        for border in [Token::GO, Token::TAIL, Token::EQUALS, Token::THINK, Token::STOP] {
+            assert_eq!(of(border), Role::Border, "{border}");
+        }
+        assert_eq!([of(Token::D0), of(Token::D9)], [Role::Digit; 2]);
+        assert_eq!(of(Token::PLUS), Role::Other);
+    }
+
+    #[test]
     fn shares_cost_about_the_same() {
         let sizes = |costs: &mut [usize], count| -> Vec<usize> {
             shares(costs, |&cost| cost, count).iter().map(|share| share.len()).collect()
