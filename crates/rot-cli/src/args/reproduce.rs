@@ -42,7 +42,7 @@ pub(crate) struct ReproduceArgs {
     /// The I-th of N parts of the cells, counted from 1.
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<String>,
-    /// Training steps of a RoT cell, instead of the recipe's; the others get as much computing.
+    /// Training steps of a RoT cell, instead of the recipe's; the others get at least as much computing.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) steps: Option<u64>,
     /// Test problems of a cell, instead of 5,000, or 500 where a problem has many contexts.
