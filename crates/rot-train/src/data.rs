@@ -12,7 +12,7 @@ use rot_core::{
 use rot_nn::Packed;
 
 use crate::encode::encode;
-use crate::recipe::{Data, ProblemSize, Recipe, RecipeError, Training};
+use crate::recipe::{Data, ProblemSize, Recipe, RecipeError};
 use crate::shapes::Shapes;
 
 /// Tokens that a chunk should have: enough for matrix products to be fast, few enough for the cache.
@@ -32,6 +32,9 @@ const UNFOLDED: usize = 256;
 const LOOKED_AT: u64 = 20;
 /// Contexts of each kind of problem by which it is found out how long they are.
 const MEASURED: usize = 256;
+/// What is left of the share of contexts drawn by shape where a step would have too many tokens with it.
+/// In large problems nearly every long context has a shape of its own: of such draws little else would come.
+const LONG_BALANCE: f64 = 0.2;
 
 /// Why there is no batch.
 #[derive(Debug, thiserror::Error)]
@@ -80,6 +83,8 @@ pub struct Source {
     recipe: Recipe,
     limit: usize,
     size: BatchSize,
+    /// The share of contexts that are drawn by shape.
+    balance: f64,
 }
 
 /// How many contexts a step draws, and how many of them it learns from.
@@ -143,6 +148,7 @@ impl Source {
             recipe: recipe.clone(),
             limit,
             size: BatchSize { drawn: recipe.training.drawn(), learnt: recipe.training.batch },
+            balance: data.balance,
         };
         for &problem in &data.problems {
             // A size that cannot be is the recipe's fault.
@@ -163,21 +169,29 @@ impl Source {
         Ok(source)
     }
 
-    /// Draws fewer contexts if they are so long that there would be too many tokens.
+    /// Draws fewer contexts by shape if they are so long that there would be too many tokens, and fewer
+    /// at all if there still are.
     fn shrink_batch(&mut self) {
         let BatchSize { drawn, learnt } = self.size;
-        let mean: f64 = self.problems.iter().map(|kind| self.mean_tokens(kind)).sum::<f64>()
-            / self.problems.len() as f64;
-        let Training { tokens, .. } = self.recipe.training;
-        let share = tokens as f64 / (mean * drawn as f64);
+        let most = self.recipe.training.tokens as f64 / drawn as f64;
+        if self.mean_tokens() > most {
+            self.balance *= LONG_BALANCE;
+        }
+        let share = most / self.mean_tokens();
         if share < 1.0 {
             let fewer = |contexts: usize| ((contexts as f64 * share) as usize).max(1);
             self.size = BatchSize { drawn: fewer(drawn), learnt: fewer(learnt) };
         }
     }
 
+    /// How long contexts are, each kind of problem counted alike.
+    fn mean_tokens(&self) -> f64 {
+        let kinds = self.problems.iter().map(|kind| self.mean_tokens_of(kind));
+        kinds.sum::<f64>() / self.problems.len() as f64
+    }
+
     /// How long contexts of a kind are, by the first that are drawn.
-    fn mean_tokens(&self, kind: &Kind) -> f64 {
+    fn mean_tokens_of(&self, kind: &Kind) -> f64 {
         let mut scratch = Scratch::default();
         let (mut tokens, mut contexts) = (0, 0);
         for index in 0..MEASURED.div_ceil(kind.contexts) as u64 {
@@ -313,7 +327,7 @@ impl Source {
                     }
                 }
                 Paradigm::Rot => {
-                    let id = if balanced && unit(&mut rng) < self.recipe.data.balance {
+                    let id = if balanced && unit(&mut rng) < self.balance {
                         scratch.draw_by_shape(&mut rng).unwrap_or(root)
                     } else {
                         scratch.graph.context(below(&mut rng, scratch.graph.len())).unwrap_or(root)
@@ -552,6 +566,13 @@ mod tests {
         let tokens: usize = source(text).batch(3).unwrap().iter().map(Packed::tokens).sum();
         assert!((3400..4600).contains(&tokens), "{tokens}");
         assert_eq!(size("tokens = 1"), BatchSize { drawn: 1, learnt: 1 });
+
+        let shaped = |tokens: usize| {
+            let text = format!("data.balance = 0.5\ntraining.tokens = {tokens}");
+            source(&text).balance
+        };
+        assert_eq!(shaped(100_000), 0.5);
+        assert_eq!(shaped(4_000), 0.5 * LONG_BALANCE);
     }
 
     #[test]

@@ -84,8 +84,8 @@ pub struct Training {
     /// Contexts that a step reads first, to learn from the `batch` that the model is least sure of; 0
     /// to learn from all that are drawn.
     pub candidates: usize,
-    /// The most tokens that a step draws, about: where contexts are long, there are fewer of them, in
-    /// `batch` and in `candidates` alike; 0 for no such limit.
+    /// The most tokens that a step draws, about: where contexts are long, a fifth as many are drawn by shape, and
+    /// if that is not enough there are fewer of them, in `batch` and in `candidates` alike; 0 for no such limit.
     pub tokens: usize,
     /// How the learning rate goes down.
     pub schedule: Schedule,

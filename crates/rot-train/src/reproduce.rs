@@ -73,6 +73,14 @@ impl Experiment {
         }
     }
 
+    /// Steps of RoT at the largest size of a problem.
+    pub fn steps(&self) -> u64 {
+        match self.network {
+            "lstm" => 6_000,
+            _ => 2_000,
+        }
+    }
+
     /// Its problems.
     pub fn problems(&self) -> &'static [&'static str] {
         self.problems
@@ -92,12 +100,14 @@ impl Experiment {
             }
             sizes.sort_unstable();
             sizes.dedup();
+            let largest = sizes.last().copied().unwrap_or(1);
             for size in sizes {
                 for paradigm in Paradigm::ALL {
                     let same =
                         |stated: &&Stated| stated.size == size && stated.paradigm == paradigm;
                     let paper = stated.iter().find(same).and_then(|stated| stated.accuracy);
-                    cells.push(Cell { problem: ProblemSize { problem, size }, paradigm, paper });
+                    let problem = ProblemSize { problem, size };
+                    cells.push(Cell { problem, paradigm, largest, paper });
                 }
             }
         }

@@ -42,7 +42,8 @@ pub(crate) struct ReproduceArgs {
     /// The I-th of N parts of the cells, counted from 1.
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<String>,
-    /// Training steps of a RoT cell, instead of the recipe's; the others get at least as much computing.
+    /// Training steps of RoT at the largest size of a problem, instead of 2,000, or 6,000 for the LSTM.
+    /// Smaller sizes get fewer, down to 30%; WT and CoT at least as many, and at least as much computing.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) steps: Option<u64>,
     /// Test problems of a cell, instead of 5,000, or 500 where a problem has many contexts.

@@ -214,9 +214,7 @@ fn base(args: &ReproduceArgs, experiment: &Experiment) -> Result<Recipe> {
     let (_, text) = known.ok_or_else(|| anyhow!("there is no recipe {name}"))?;
     let mut recipe = Recipe::parse(text).with_context(|| format!("recipe {name}"))?;
     recipe.seed = args.seed;
-    if let Some(steps) = args.steps {
-        recipe.training.steps = steps;
-    }
+    recipe.training.steps = args.steps.unwrap_or(experiment.steps());
     Ok(recipe)
 }
 

@@ -45,6 +45,14 @@ pub(crate) fn is_fused() -> bool {
     !matches!(pulp::Arch::new(), pulp::Arch::Scalar)
 }
 
+/// Whether this machine has vectors of sixteen numbers, and 32 registers for them.
+pub(crate) fn is_wide() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return matches!(pulp::Arch::new(), pulp::Arch::V4(_));
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
 /// The vectors that kernels use on this machine.
 pub fn vectors() -> &'static str {
     #[cfg(target_arch = "x86_64")]

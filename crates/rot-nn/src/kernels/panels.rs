@@ -8,8 +8,8 @@
 use std::ops::Range;
 
 use super::matmul::{Into, Matrix};
-use super::tile::{COLUMNS, Tile, add_panel};
-use super::{is_fused, vectorised};
+use super::tile::{COLUMNS, Tile, add_block};
+use super::{is_fused, is_wide, vectorised};
 use crate::Workspace;
 
 /// Runs `$body` for all rows below `$count`, as many at a time as fill the registers and the last ones
@@ -64,39 +64,81 @@ impl Panels {
         let n = a.len() / self.depth;
         assert_eq!((a.len(), c.len()), (n * self.depth, n * self.columns));
         assert!(bias.is_empty() || bias.len() == self.columns, "a bias for each column");
-        if is_fused() {
+        if is_wide() {
             vectorised(
                 #[inline(always)]
-                || self.multiply_all::<true>(c, into, bias, a),
+                || self.multiply_all::<true, 2>(c, into, bias, a),
+            );
+        } else if is_fused() {
+            vectorised(
+                #[inline(always)]
+                || self.multiply_all::<true, 1>(c, into, bias, a),
             );
         } else {
-            self.multiply_all::<false>(c, into, bias, a);
+            self.multiply_all::<false, 1>(c, into, bias, a);
         }
     }
 
+    /// `P` panels at a time, as many as there are registers for.
     #[inline(always)]
-    fn multiply_all<const FUSED: bool>(&self, c: &mut [f32], into: Into, bias: &[f32], a: &[f32]) {
-        let Panels { depth, columns, .. } = self;
-        for (filled, panel) in panel_columns(*columns).zip(self.each()) {
-            let bias = load(bias.get(filled.clone()).unwrap_or_default());
-            by_rows!(a.len() / depth, |row, R| {
-                let mut tile: Tile<R> = [bias; R];
-                if into == Into::Sum {
-                    for (r, sums) in tile.iter_mut().enumerate() {
+    fn multiply_all<const FUSED: bool, const P: usize>(
+        &self,
+        c: &mut [f32],
+        into: Into,
+        bias: &[f32],
+        a: &[f32],
+    ) {
+        let panels = self.columns.div_ceil(COLUMNS);
+        let together = panels - panels % P;
+        for first in (0..together).step_by(P) {
+            self.multiply_some::<FUSED, P>(first, c, into, bias, a);
+        }
+        for first in together..panels {
+            self.multiply_some::<FUSED, 1>(first, c, into, bias, a);
+        }
+    }
+
+    /// The columns of `P` panels of the product.
+    #[inline(always)]
+    fn multiply_some<const FUSED: bool, const P: usize>(
+        &self,
+        first: usize,
+        c: &mut [f32],
+        into: Into,
+        bias: &[f32],
+        a: &[f32],
+    ) {
+        let Panels { depth, columns, .. } = *self;
+        let (mut filled, mut panels, mut biases) =
+            ([const { 0..0 }; P], [&[] as &[f32]; P], [[0.0; COLUMNS]; P]);
+        for p in 0..P {
+            let start = (first + p) * COLUMNS;
+            filled[p] = start..(start + COLUMNS).min(columns);
+            panels[p] = &self.numbers[start * depth..][..COLUMNS * depth];
+            biases[p] = load(bias.get(filled[p].clone()).unwrap_or_default());
+        }
+        by_rows!(a.len() / depth, |row, R| {
+            let mut tiles: [Tile<R>; P] = [[[0.0; COLUMNS]; R]; P];
+            for p in 0..P {
+                for (r, sums) in tiles[p].iter_mut().enumerate() {
+                    *sums = biases[p];
+                    if into == Into::Sum {
                         let start = (row + r) * columns;
-                        let before = load(&c[start + filled.start..start + filled.end]);
+                        let before = load(&c[start + filled[p].start..start + filled[p].end]);
                         for (sum, before) in sums.iter_mut().zip(before) {
                             *sum += before;
                         }
                     }
                 }
-                add_panel::<FUSED, R>(&mut tile, rows(a, *depth, row), panel);
-                for (r, sums) in tile.iter().enumerate() {
+            }
+            add_block::<FUSED, R, P>(&mut tiles, rows(a, depth, row), panels);
+            for p in 0..P {
+                for (r, sums) in tiles[p].iter().enumerate() {
                     let start = (row + r) * columns;
-                    store(&mut c[start + filled.start..start + filled.end], sums);
+                    store(&mut c[start + filled[p].start..start + filled[p].end], sums);
                 }
-            });
-        }
+            }
+        });
     }
 
     /// The rows and columns of the matrix.
@@ -209,8 +251,17 @@ mod tests {
                     panels.multiply(&mut alone, into, bias, row);
                     assert_eq!(alone, among);
                 }
-                panels.multiply_all::<false>(&mut plain, into, bias, &a);
+                panels.multiply_all::<false, 1>(&mut plain, into, bias, &a);
                 assert_close(&plain, &expected, 1e-5);
+                // However many panels are taken together, the bits are the same.
+                if is_fused() {
+                    plain.copy_from_slice(&before);
+                    panels.multiply_all::<true, 1>(&mut plain, into, bias, &a);
+                    assert_eq!(plain, c);
+                    plain.copy_from_slice(&before);
+                    panels.multiply_all::<true, 2>(&mut plain, into, bias, &a);
+                    assert_eq!(plain, c);
+                }
             }
             panels.give(&mut work);
         }

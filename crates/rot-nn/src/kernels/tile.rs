@@ -51,18 +51,33 @@ pub(super) fn add_panel<const FUSED: bool, const R: usize>(
     a: [&[f32]; R],
     b: &[f32],
 ) {
+    add_block::<FUSED, R, 1>(std::array::from_mut(tile), a, [b]);
+}
+
+/// `tiles[p] += a b[p]`: the same rows with several panels, so that a number of `a` is fetched once for
+/// all of them.
+#[inline(always)]
+pub(super) fn add_block<const FUSED: bool, const R: usize, const P: usize>(
+    tiles: &mut [Tile<R>; P],
+    a: [&[f32]; R],
+    b: [&[f32]; P],
+) {
     let (depth, a) = equally_long(a);
-    let b = &b.as_chunks::<COLUMNS>().0[..depth];
-    let mut sums = *tile;
+    let mut panels: [&[[f32; COLUMNS]]; P] = [&[]; P];
+    for p in 0..P {
+        panels[p] = &b[p].as_chunks().0[..depth];
+    }
+    let mut sums = *tiles;
     for k in 0..depth {
-        let b = b[k];
         for r in 0..R {
-            for c in 0..COLUMNS {
-                sums[r][c] = multiply_add::<FUSED>(a[r][k], b[c], sums[r][c]);
+            for p in 0..P {
+                for c in 0..COLUMNS {
+                    sums[p][r][c] = multiply_add::<FUSED>(a[r][k], panels[p][k][c], sums[p][r][c]);
+                }
             }
         }
     }
-    *tile = sums;
+    *tiles = sums;
 }
 
 /// `tile[n] += a[n] b[n]`: rows with panels of their own, so that their sums do not wait for each other.

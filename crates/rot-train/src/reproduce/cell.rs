@@ -7,6 +7,8 @@ use crate::{BatchSize, DataError, ProblemSize, Recipe, RecipeError, Trainer};
 
 /// Steps, spread over a run, of which the cost is estimated.
 const ESTIMATED: u64 = 10;
+/// The share of the steps that the smallest problems need of those for the largest.
+const LEAST_STEPS: f64 = 0.3;
 /// To learn from a context costs about three times as much as to read it.
 const LEARNING: f64 = 3.0;
 
@@ -17,6 +19,8 @@ pub struct Cell {
     pub problem: ProblemSize,
     /// How it is put to the network.
     pub paradigm: Paradigm,
+    /// The largest size of the problem in the table.
+    pub largest: u32,
     /// The paper's accuracy, mean and standard deviation, where it has one.
     pub paper: Option<[f64; 2]>,
 }
@@ -41,12 +45,19 @@ impl Cell {
         format!("{}-{}", self.problem, self.paradigm.name())
     }
 
-    /// The plan for it, where RoT is trained with `base`. WT and CoT get at least as many steps as RoT at the
-    /// same size, and at least as much computing.
+    /// Steps of RoT, where the largest size of the problem gets so many.
+    fn steps(&self, most: u64) -> u64 {
+        let share = f64::from(self.problem.size) / f64::from(self.largest.max(1));
+        (most as f64 * (LEAST_STEPS + (1.0 - LEAST_STEPS) * share)).round() as u64
+    }
+
+    /// The plan for it, where RoT is trained with `base` at the largest size. WT and CoT get at least as many
+    /// steps as RoT at the same size, and at least as much computing.
     pub fn plan(&self, base: &Recipe, test: &TestSet) -> Result<Plan, RecipeError> {
         let mut rot = base.clone();
         rot.data.problems = vec![self.problem];
         rot.data.paradigm = Paradigm::Rot;
+        rot.training.steps = self.steps(base.training.steps);
         let mut recipe = rot.clone();
         recipe.data.paradigm = self.paradigm;
         match self.paradigm {
@@ -114,7 +125,7 @@ mod tests {
 
     fn plan(size: u32, paradigm: Paradigm) -> Plan {
         let problem = ProblemSize { problem: &Mul, size };
-        let cell = Cell { problem, paradigm, paper: None };
+        let cell = Cell { problem, paradigm, largest: size, paper: None };
         let questions = Questions { problem: &Mul, size, sampling: Sampling::Paper, seed: 0 };
         let test = TestSet::draw(&questions, 50, DEFAULT_MEMORY_LIMIT, || ()).unwrap();
         let base = Recipe::parse(
@@ -144,6 +155,15 @@ mod tests {
         assert_eq!(steps(Paradigm::Rot), 100);
         assert!(steps(Paradigm::Wt) > 100, "contexts of WT are shorter");
         assert_eq!(steps(Paradigm::Cot), 100, "contexts of CoT are longer");
+    }
+
+    #[test]
+    fn small_problems_get_fewer_steps() {
+        let steps = |size| {
+            let problem = ProblemSize { problem: &Mul, size };
+            Cell { problem, paradigm: Paradigm::Rot, largest: 32, paper: None }.steps(2000)
+        };
+        assert_eq!([2, 16, 32].map(steps), [688, 1300, 2000]);
     }
 
     #[test]
