@@ -32,9 +32,6 @@ const UNFOLDED: usize = 256;
 const LOOKED_AT: u64 = 20;
 /// Contexts of each kind of problem by which it is found out how long they are.
 const MEASURED: usize = 256;
-/// What is left of the share of contexts drawn by shape where a step would have too many tokens with it.
-/// In large problems nearly every long context has a shape of its own: of such draws little else would come.
-const LONG_BALANCE: f64 = 0.2;
 
 /// Why there is no batch.
 #[derive(Debug, thiserror::Error)]
@@ -175,7 +172,7 @@ impl Source {
         let BatchSize { drawn, learnt } = self.size;
         let most = self.recipe.training.tokens as f64 / drawn as f64;
         if self.mean_tokens() > most {
-            self.balance *= LONG_BALANCE;
+            self.balance *= self.recipe.data.long_balance;
         }
         let share = most / self.mean_tokens();
         if share < 1.0 {
@@ -568,11 +565,11 @@ mod tests {
         assert_eq!(size("tokens = 1"), BatchSize { drawn: 1, learnt: 1 });
 
         let shaped = |tokens: usize| {
-            let text = format!("data.balance = 0.5\ntraining.tokens = {tokens}");
-            source(&text).balance
+            let text = "data = { problems = [\"mul-3\"], balance = 0.5, long_balance = 0.2 }";
+            let text = format!("{text}\ntraining.tokens = {tokens}");
+            Source::new(&Recipe::parse(&text).unwrap(), 512).unwrap().balance
         };
-        assert_eq!(shaped(100_000), 0.5);
-        assert_eq!(shaped(4_000), 0.5 * LONG_BALANCE);
+        assert_eq!((shaped(100_000), shaped(4_000)), (0.5, 0.1));
     }
 
     #[test]

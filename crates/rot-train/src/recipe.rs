@@ -59,6 +59,9 @@ pub struct Data {
     /// The share of contexts that are drawn by the shape that is left when digits are not told apart,
     /// instead of as they fall: the rarer the shape, the likelier.
     pub balance: f64,
+    /// What is left of `balance` where a step would have too many tokens with it: of large problems nearly every
+    /// long context has a shape of its own, so that little else would be drawn.
+    pub long_balance: f64,
     /// The share of the steps in which problems grow from the smallest to their size.
     pub grow: f64,
 }
@@ -84,8 +87,8 @@ pub struct Training {
     /// Contexts that a step reads first, to learn from the `batch` that the model is least sure of; 0
     /// to learn from all that are drawn.
     pub candidates: usize,
-    /// The most tokens that a step draws, about: where contexts are long, a fifth as many are drawn by shape, and
-    /// if that is not enough there are fewer of them, in `batch` and in `candidates` alike; 0 for no such limit.
+    /// The most tokens that a step draws, about: where contexts are long, there are fewer of them, in
+    /// `batch` and in `candidates` alike; 0 for no such limit.
     pub tokens: usize,
     /// How the learning rate goes down.
     pub schedule: Schedule,
@@ -138,6 +141,7 @@ impl Default for Data {
             repetitive: 0.0,
             contexts_per_problem: 1,
             balance: 0.0,
+            long_balance: 1.0,
             grow: 0.0,
         }
     }
@@ -363,9 +367,11 @@ impl Recipe {
         if data.contexts_per_problem > training.drawn() {
             return wrong("[data] contexts_per_problem must be at most what a step draws");
         }
-        let shares = [data.balance, data.uniform, data.repetitive, data.grow];
+        let shares = [data.balance, data.long_balance, data.uniform, data.repetitive, data.grow];
         if !shares.into_iter().all(share) {
-            return wrong("[data] balance, uniform, repetitive and grow must be between 0 and 1");
+            return wrong(
+                "[data] balance, long_balance, uniform, repetitive and grow must be between 0 and 1",
+            );
         }
         if data.uniform + data.repetitive > 1.0 {
             return wrong("[data] uniform and repetitive must not be more than 1 together");

@@ -14,7 +14,7 @@ use crate::output::{Output, grouped, note};
 
 /// Problems of a quick sample: at most so many, and about as many as have so many contexts together.
 const QUICK: usize = 200;
-const QUICK_CONTEXTS: usize = 30_000;
+const QUICK_CONTEXTS: usize = 15_000;
 /// Problems that the model solves on its own in a quick sample.
 const QUICK_RUNS: usize = 5;
 
