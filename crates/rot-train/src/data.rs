@@ -3,6 +3,9 @@
 //! What a step is made of depends on the recipe and the step alone, so that a run can go on from any
 //! step, and threads share the work in any way.
 
+use std::hash::BuildHasher;
+
+use foldhash::fast::FixedState;
 use rand::Rng;
 use rayon::prelude::*;
 use rot_core::{
@@ -82,6 +85,8 @@ pub struct Source {
     size: BatchSize,
     /// The share of contexts that are drawn by shape.
     balance: f64,
+    /// The share of problems that are smaller than their kind says.
+    smaller: f64,
 }
 
 /// How many contexts a step draws, and how many of them it learns from.
@@ -146,6 +151,7 @@ impl Source {
             limit,
             size: BatchSize { drawn: recipe.training.drawn(), learnt: recipe.training.batch },
             balance: data.balance,
+            smaller: 0.0,
         };
         for &problem in &data.problems {
             // A size that cannot be is the recipe's fault.
@@ -166,13 +172,14 @@ impl Source {
         Ok(source)
     }
 
-    /// Draws fewer contexts by shape if they are so long that there would be too many tokens, and fewer
-    /// at all if there still are.
+    /// Draws fewer contexts by shape and more of smaller problems if they are so long that there would be too
+    /// many tokens, and fewer at all if there still are.
     fn shrink_batch(&mut self) {
         let BatchSize { drawn, learnt } = self.size;
         let most = self.recipe.training.tokens as f64 / drawn as f64;
         if self.mean_tokens() > most {
             self.balance *= self.recipe.data.long_balance;
+            self.smaller = self.recipe.data.long_smaller;
         }
         let share = most / self.mean_tokens();
         if share < 1.0 {
@@ -193,7 +200,8 @@ impl Source {
         let (mut tokens, mut contexts) = (0, 0);
         for index in 0..MEASURED.div_ceil(kind.contexts) as u64 {
             // What cannot be drawn is reported when it is to be learnt from.
-            if let Ok(drawn) = self.draw(kind.problem, index, kind.contexts, &mut scratch) {
+            let problem = self.sized(kind.problem, index);
+            if let Ok(drawn) = self.draw(problem, index, kind.contexts, &mut scratch) {
                 tokens += drawn.tokens();
                 contexts += drawn.len();
             }
@@ -258,7 +266,8 @@ impl Source {
                 if count == 0 {
                     break;
                 }
-                problems.push((problem, step.wrapping_mul(most).wrapping_add(index), count));
+                let index = step.wrapping_mul(most).wrapping_add(index);
+                problems.push((self.sized(problem, index), index, count));
                 left -= count;
             }
         }
@@ -275,6 +284,20 @@ impl Source {
         let smallest = problem.problem.facts().smallest.min(problem.size);
         let grown = f64::from(problem.size - smallest) * self.recipe.grown(step);
         let size = smallest + grown as u32;
+        ProblemSize { size, ..problem }
+    }
+
+    /// The problem at an index in its own size, or in a smaller one.
+    fn sized(&self, problem: ProblemSize, index: u64) -> ProblemSize {
+        let smallest = problem.problem.facts().smallest.min(problem.size);
+        // Nothing else that depends on the index may fall into step with it.
+        let random = FixedState::default().hash_one(index);
+        let [which, size] =
+            [random >> 32, random & u64::from(u32::MAX)].map(|part| part as f64 / 4_294_967_296.0);
+        if which >= self.smaller {
+            return problem;
+        }
+        let size = smallest + (f64::from(problem.size - smallest) * size) as u32;
         ProblemSize { size, ..problem }
     }
 
@@ -547,6 +570,25 @@ mod tests {
         }
         assert_eq!(self::source("").recipe.work(8), 8.0);
         assert_eq!(self::source("").grown(source.problems[0].problem, 0).size, 3);
+    }
+
+    #[test]
+    fn of_large_problems_some_are_smaller() {
+        let text = "data = { problems = [\"mul-9\"], uniform = 0.5, long_smaller = 0.25 }\n\
+                    training.tokens = 1000";
+        let source = Source::new(&Recipe::parse(text).unwrap(), 512).unwrap();
+        let mut counts: BTreeMap<(u32, bool), usize> = BTreeMap::new();
+        for index in 0..40_000 {
+            let size = source.sized(source.problems[0].problem, index).size;
+            let is_uniform = sampling(index, &source.recipe.data) == Sampling::Uniform;
+            *counts.entry((size, is_uniform)).or_default() += 1;
+        }
+        // Of each size below 9 one in 32, half of them with uniform numbers.
+        assert_eq!(counts.len(), 18);
+        for (&(size, _), &count) in &counts {
+            let expected = if size == 9 { 15_000 } else { 625 };
+            assert!(count.abs_diff(expected) < expected / 5, "{counts:?}");
+        }
     }
 
     #[test]

@@ -62,6 +62,9 @@ pub struct Data {
     /// What is left of `balance` where a step would have too many tokens with it: of large problems nearly every
     /// long context has a shape of its own, so that little else would be drawn.
     pub long_balance: f64,
+    /// The share of problems that have a random smaller size, where a step would have too many tokens: what is
+    /// small, such as `2+2`, comes up once in a problem of thousands of contexts.
+    pub long_smaller: f64,
     /// The share of the steps in which problems grow from the smallest to their size.
     pub grow: f64,
 }
@@ -142,6 +145,7 @@ impl Default for Data {
             contexts_per_problem: 1,
             balance: 0.0,
             long_balance: 1.0,
+            long_smaller: 0.0,
             grow: 0.0,
         }
     }
@@ -367,11 +371,16 @@ impl Recipe {
         if data.contexts_per_problem > training.drawn() {
             return wrong("[data] contexts_per_problem must be at most what a step draws");
         }
-        let shares = [data.balance, data.long_balance, data.uniform, data.repetitive, data.grow];
-        if !shares.into_iter().all(share) {
-            return wrong(
-                "[data] balance, long_balance, uniform, repetitive and grow must be between 0 and 1",
-            );
+        let shares = [
+            ("balance", data.balance),
+            ("long_balance", data.long_balance),
+            ("long_smaller", data.long_smaller),
+            ("uniform", data.uniform),
+            ("repetitive", data.repetitive),
+            ("grow", data.grow),
+        ];
+        if let Some((name, _)) = shares.into_iter().find(|(_, value)| !share(*value)) {
+            return wrong(&format!("[data] {name} must be between 0 and 1"));
         }
         if data.uniform + data.repetitive > 1.0 {
             return wrong("[data] uniform and repetitive must not be more than 1 together");
