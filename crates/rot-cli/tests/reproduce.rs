@@ -77,8 +77,9 @@ fn what_does_not_fit_is_said_and_not_trained() {
 #[test]
 fn what_has_no_time_left_goes_on_later() {
     let folder = tempfile::tempdir().unwrap();
+    // 18 steps at 32 digits are 6 at two.
     let cell =
-        ["transformer-arith", "--cell", "mul-2-rot", "--steps", "6", "--count", "50", "--json"];
+        ["transformer-arith", "--cell", "mul-2-rot", "--steps", "18", "--count", "50", "--json"];
     let short = [&cell[..], &["--budget", "1ms"]].concat();
     let stopped = rot(&short, folder.path());
     assert!(stderr(&stopped).contains("the same command goes on"), "{}", stderr(&stopped));

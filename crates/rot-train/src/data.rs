@@ -611,7 +611,7 @@ mod tests {
             let text = format!("{text}\ntraining.tokens = {tokens}");
             Source::new(&Recipe::parse(&text).unwrap(), 512).unwrap().balance
         };
-        assert_eq!((shaped(100_000), shaped(4_000)), (0.5, 0.1));
+        assert_eq!((shaped(100_000), shaped(1_000)), (0.5, 0.1));
     }
 
     #[test]
