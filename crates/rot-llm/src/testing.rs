@@ -20,7 +20,6 @@ pub(crate) const CONFIG: TransformerConfig = TransformerConfig {
     bias: false,
     convolution: 0,
     digit_index: 0,
-    mark_index: false,
     number_index: 0,
     part_index: 0,
     zero_branches: false,

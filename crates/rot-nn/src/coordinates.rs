@@ -20,8 +20,7 @@ pub(crate) struct Coordinates {
     /// Tokens before it.
     pub(crate) position: usize,
     /// Its index in its number, from 1. The token that ends a number has the index after its last digit, so that an
-    /// end can be found as a digit can. Where marks are counted, such as a run of parentheses, those after it go on
-    /// from there, up to the next number; other tokens have 0.
+    /// end can be found as a digit can; other tokens have 0.
     pub(crate) digit: usize,
     /// Numbers that have begun in the context.
     pub(crate) number: usize,
@@ -38,23 +37,16 @@ pub(crate) struct Cursor {
     pub(crate) position: usize,
     /// Digits since the last token that is none.
     digits: usize,
-    /// The index of the last token, 0 after a border.
-    index: usize,
     numbers: usize,
     numbers_in_part: usize,
     parts: usize,
 }
 
 impl Cursor {
-    /// Goes on by a token, and counts marks or does not.
-    pub(crate) fn step(&mut self, role: Role, marks: bool) -> Coordinates {
+    /// Goes on by a token.
+    pub(crate) fn step(&mut self, role: Role) -> Coordinates {
         let is_digit = role == Role::Digit;
-        let goes_on = self.digits > 0 || marks && (role == Role::Other || self.index > 0);
-        let digit = match is_digit {
-            true => self.digits + 1,
-            false if goes_on => self.index + 1,
-            false => 0,
-        };
+        let digit = if is_digit || self.digits > 0 { self.digits + 1 } else { 0 };
         if is_digit && self.digits == 0 {
             self.numbers += 1;
             self.numbers_in_part += 1;
@@ -63,7 +55,6 @@ impl Cursor {
             self.parts += 1;
         }
         self.digits = if is_digit { digit } else { 0 };
-        self.index = if role == Role::Border { 0 } else { digit };
         let coordinates = Coordinates {
             position: self.position,
             digit,
@@ -98,28 +89,12 @@ mod tests {
             Role::Other,
         ];
         let mut cursor = Cursor::default();
-        let found: Vec<_> = roles.iter().map(|&role| cursor.step(role, false)).collect();
+        let found: Vec<_> = roles.iter().map(|&role| cursor.step(role)).collect();
         let column = |of: fn(&Coordinates) -> usize| found.iter().map(of).collect::<Vec<_>>();
         assert_eq!(column(|c| c.position), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
         assert_eq!(column(|c| c.digit), [0, 1, 2, 3, 1, 2, 0, 1, 2]);
         assert_eq!(column(|c| c.number), [0, 1, 1, 1, 2, 2, 2, 3, 3]);
         assert_eq!(column(|c| c.number_in_part), [0, 1, 1, 1, 2, 2, 0, 1, 1]);
         assert_eq!(column(|c| c.part), [1, 1, 1, 1, 1, 2, 3, 3, 3]);
-    }
-
-    #[test]
-    fn marks_can_be_counted() {
-        let text = "<((12,(3))=<<6";
-        let role = |c: char| match c {
-            '<' | '=' => Role::Border,
-            c if c.is_ascii_digit() => Role::Digit,
-            _ => Role::Other,
-        };
-        let indices = |marks: bool| -> Vec<usize> {
-            let mut cursor = Cursor::default();
-            text.chars().map(|c| cursor.step(role(c), marks).digit).collect()
-        };
-        assert_eq!(indices(false), [0, 0, 0, 1, 2, 3, 0, 1, 2, 0, 0, 0, 0, 1]);
-        assert_eq!(indices(true), [0, 1, 2, 1, 2, 3, 4, 1, 2, 3, 4, 0, 0, 1]);
     }
 }

@@ -36,8 +36,6 @@ pub struct TransformerConfig {
     pub convolution: usize,
     /// Digits of a number told apart by an embedding of their index in it; 0 for none.
     pub digit_index: usize,
-    /// Whether the indices of digits go on over the marks after a number, so that runs of parentheses are told apart.
-    pub mark_index: bool,
     /// Numbers of a part of the context, such as a question, told apart by an embedding of their index in it; 0
     /// for none.
     pub number_index: usize,
@@ -99,7 +97,6 @@ impl Default for TransformerConfig {
             bias: true,
             convolution: 0,
             digit_index: 0,
-            mark_index: false,
             number_index: 0,
             part_index: 0,
             zero_branches: false,

@@ -22,7 +22,7 @@ impl Transformer {
         cursor: &mut Cursor,
     ) -> impl Iterator<Item = Coordinates> {
         let role = |id: &u8| self.roles.get(usize::from(*id)).copied().unwrap_or(Role::Other);
-        ids.iter().map(move |id| cursor.step(role(id), self.config.mark_index))
+        ids.iter().map(move |id| cursor.step(role(id)))
     }
 
     /// What some more tokens of a sequence are turned by.
