@@ -3,10 +3,7 @@
 //! What a step is made of depends on the recipe and the step alone, so that a run can go on from any
 //! step, and threads share the work in any way.
 
-use std::hash::BuildHasher;
-
-use foldhash::fast::FixedState;
-use rand::Rng;
+use rand::{Rng, SeedableRng};
 use rayon::prelude::*;
 use rot_core::{
     Context, ContextId, CostCounter, Paradigm, SampleRng, Sampler, Sampling, SizeError,
@@ -289,15 +286,13 @@ impl Source {
 
     /// The problem at an index in its own size, or in a smaller one.
     fn sized(&self, problem: ProblemSize, index: u64) -> ProblemSize {
-        let smallest = problem.problem.facts().smallest.min(problem.size);
-        // Nothing else that depends on the index may fall into step with it.
-        let random = FixedState::default().hash_one(index);
-        let [which, size] =
-            [random >> 32, random & u64::from(u32::MAX)].map(|part| part as f64 / 4_294_967_296.0);
-        if which >= self.smaller {
+        // A random stream of its own, so that nothing else that depends on the index falls into step with it.
+        let mut rng = SampleRng::seed_from_u64(index);
+        if unit(&mut rng) >= self.smaller {
             return problem;
         }
-        let size = smallest + (f64::from(problem.size - smallest) * size) as u32;
+        let smallest = problem.problem.facts().smallest.min(problem.size);
+        let size = smallest + below(&mut rng, (problem.size - smallest) as usize) as u32;
         ProblemSize { size, ..problem }
     }
 
