@@ -3,6 +3,8 @@
 //! What a step is made of depends on the recipe and the step alone, so that a run can go on from any
 //! step, and threads share the work in any way.
 
+use std::collections::HashMap;
+
 use rand::{Rng, SeedableRng};
 use rayon::prelude::*;
 use rot_core::{
@@ -82,6 +84,8 @@ pub struct Source {
     size: BatchSize,
     /// The share of contexts that are drawn by shape.
     balance: f64,
+    /// Whether these are of each class alike.
+    by_class: bool,
     /// The share of problems that are smaller than their kind says.
     smaller: f64,
 }
@@ -133,6 +137,8 @@ struct Scratch {
     question: Vec<Token>,
     /// For each context of the problem, the weights up to and including its own.
     weights: Vec<f64>,
+    /// The weights of each class together.
+    classes: HashMap<&'static str, f64>,
 }
 
 impl Source {
@@ -148,6 +154,7 @@ impl Source {
             limit,
             size: BatchSize { drawn: recipe.training.drawn(), learnt: recipe.training.batch },
             balance: data.balance,
+            by_class: false,
             smaller: 0.0,
         };
         for &problem in &data.problems {
@@ -176,6 +183,7 @@ impl Source {
         let most = self.recipe.training.tokens as f64 / drawn as f64;
         if self.mean_tokens() > most {
             self.balance *= self.recipe.data.long_balance;
+            self.by_class = self.recipe.data.long_classes;
             self.smaller = self.recipe.data.long_smaller;
         }
         let share = most / self.mean_tokens();
@@ -328,7 +336,7 @@ impl Source {
         let (mut context, mut ids, mut targets) = (Context::default(), Vec::new(), Vec::new());
         let balanced = self.is_balanced();
         if balanced {
-            scratch.weigh(&self.shapes);
+            scratch.weigh(&self.shapes, self.by_class);
         }
         for _ in 0..count {
             context.clear();
@@ -371,13 +379,24 @@ impl Source {
 }
 
 impl Scratch {
-    /// Weighs the contexts of the problem: the rarer the shape, the more.
-    fn weigh(&mut self, shapes: &Shapes) {
-        self.weights.clear();
+    /// Weighs the contexts of the problem: the rarer the shape, the more; all classes alike if so asked.
+    fn weigh(&mut self, shapes: &Shapes, by_class: bool) {
+        let Scratch { graph, weights, classes, .. } = self;
+        weights.clear();
+        weights.extend(graph.contexts().map(|id| shapes.weight(graph, id)));
+        if by_class {
+            classes.clear();
+            for (id, weight) in graph.contexts().zip(&*weights) {
+                *classes.entry(graph.class(id)).or_default() += weight;
+            }
+            for (id, weight) in graph.contexts().zip(&mut *weights) {
+                *weight /= classes[graph.class(id)];
+            }
+        }
         let mut total = 0.0;
-        for id in self.graph.contexts() {
-            total += shapes.weight(&self.graph, id);
-            self.weights.push(total);
+        for weight in weights {
+            total += *weight;
+            *weight = total;
         }
     }
 

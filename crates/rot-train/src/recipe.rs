@@ -62,6 +62,9 @@ pub struct Data {
     /// What is left of `balance` where a step would have too many tokens with it: of large problems nearly every
     /// long context has a shape of its own, so that little else would be drawn.
     pub long_balance: f64,
+    /// Whether what is drawn by shape where a step would have too many tokens is of each class of the problem alike:
+    /// the rare comparisons of a chain of matrices as often as its chains.
+    pub long_classes: bool,
     /// The share of problems that have a random smaller size, where a step would have too many tokens: what is
     /// small, such as `2+2`, comes up once in a problem of thousands of contexts.
     pub long_smaller: f64,
@@ -145,6 +148,7 @@ impl Default for Data {
             contexts_per_problem: 1,
             balance: 0.0,
             long_balance: 1.0,
+            long_classes: false,
             long_smaller: 0.0,
             grow: 0.0,
         }

@@ -186,6 +186,31 @@ fn of_long_contexts_there_are_fewer() {
 }
 
 #[test]
+fn of_long_contexts_classes_are_drawn_alike() {
+    let shares = |long_classes: bool| {
+        let text = format!(
+            "data = {{ problems = [\"mcm-5\"], balance = 1.0, long_classes = {long_classes} }}\n\
+             training.tokens = 1000"
+        );
+        let source = Source::new(&Recipe::parse(&text).unwrap(), 2048).unwrap();
+        let mut scratch = Scratch::default();
+        let (_, mut rng) = source.unfold(source.problems[0].problem, 0, &mut scratch).unwrap();
+        scratch.weigh(&source.shapes, source.by_class);
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for _ in 0..6_000 {
+            let id = scratch.draw_by_shape(&mut rng).unwrap();
+            *counts.entry(scratch.graph.class(id)).or_default() += 1;
+        }
+        counts
+    };
+    let alike = shares(true);
+    assert_eq!(alike.len(), 6, "mcm, its sums, products and comparisons");
+    assert!(alike.values().all(|count| (850..1150).contains(count)), "{alike:?}");
+    let as_they_fall = shares(false);
+    assert!(as_they_fall["mcm"] > 2 * as_they_fall["compare"], "{as_they_fall:?}");
+}
+
+#[test]
 fn several_problems_take_turns() {
     let text = "data.problems = [\"add-3\", \"sub-3\"]\ndata.paradigm = \"wt\"";
     let source = Source::new(&Recipe::parse(text).unwrap(), 512).unwrap();
