@@ -15,7 +15,7 @@ use crate::output::{Output, grouped, note};
 /// Problems of a quick sample: at most so many, and about as many as have so many contexts together.
 const QUICK: usize = 200;
 const QUICK_CONTEXTS: usize = 15_000;
-/// Problems that the model solves on its own in a quick sample.
+/// Problems that the model solves on its own in a quick sample: at most so many, and one in so many.
 const QUICK_RUNS: usize = 5;
 
 /// A claim, and what was measured.
@@ -70,7 +70,8 @@ fn verify<'a>(args: &VerifyArgs, model: &Model, claim: &'a Claim) -> Result<Verd
         |problems: usize, most: usize| if args.full { problems } else { problems.min(most) };
     let contexts = questions(claim.problem, seed).mean_contexts()?;
     let most = QUICK.min((QUICK_CONTEXTS / contexts).max(QUICK_RUNS));
-    let runs = claim.free_run.map_or(0, |free| quick(free.problems, QUICK_RUNS));
+    let most_runs = QUICK_RUNS.min(most / QUICK_RUNS);
+    let runs = claim.free_run.map_or(0, |free| quick(free.problems, most_runs));
     let measured = measure(model, claim.problem, seed, quick(claim.problems, most), runs)?;
     let same_seed = seed == claim.seed;
     let mut holds_up =
