@@ -188,6 +188,8 @@ fn measure(
     if train::watch(&mut session, stop)?.0 == Ending::Interrupted {
         return Ok(false);
     }
+    // Before the test, whose time is none of training's.
+    let seconds = session.seconds();
     let model = Model::open(&dir)?;
     let meter = Meter::new("reading", "tokens");
     let evaluation = evaluate(&model, &test, cell.paradigm, 0, |progress| {
@@ -199,7 +201,7 @@ fn measure(
         right: evaluation.right_problems,
         steps: session.step(),
         seed: args.seed,
-        seconds: session.seconds(),
+        seconds,
         threads: rayon::current_num_threads(),
         date: today(),
     };
