@@ -1,16 +1,16 @@
 //! Where a token stands in its context: in its number, in its part, in the whole.
 //!
 //! The borders of a context, such as `<GO>`, `=` and `<STOP>`, cut it into parts: a question, an answer, the next
-//! question. A number is a run of digits.
+//! question. A number is a run of digits; marks that repeat are counted too.
 
 /// What a token is to those that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A digit, part of a number.
     Digit,
-    /// A token that begins or ends a question or an answer.
+    /// A token that begins or ends a part: a question, an answer, what has been found so far.
     Border,
-    /// Any other.
+    /// Any other: a mark.
     Other,
 }
 
@@ -20,7 +20,8 @@ pub(crate) struct Coordinates {
     /// Tokens before it.
     pub(crate) position: usize,
     /// Its index in its number, from 1. The token that ends a number has the index after its last digit, so that an
-    /// end can be found as a digit can; other tokens have 0.
+    /// end can be found as a digit can. A mark that repeats the one before it, as parentheses do, has the index after
+    /// that one's; other tokens have 0.
     pub(crate) digit: usize,
     /// Numbers that have begun in the context.
     pub(crate) number: usize,
@@ -35,8 +36,8 @@ pub(crate) struct Coordinates {
 pub(crate) struct Cursor {
     /// Tokens before it.
     pub(crate) position: usize,
-    /// Digits since the last token that is none.
-    digits: usize,
+    /// The token before it, with its role and its index in its number.
+    last: Option<(u8, Role, usize)>,
     numbers: usize,
     numbers_in_part: usize,
     parts: usize,
@@ -44,17 +45,21 @@ pub(crate) struct Cursor {
 
 impl Cursor {
     /// Goes on by a token.
-    pub(crate) fn step(&mut self, role: Role) -> Coordinates {
-        let is_digit = role == Role::Digit;
-        let digit = if is_digit || self.digits > 0 { self.digits + 1 } else { 0 };
-        if is_digit && self.digits == 0 {
+    pub(crate) fn step(&mut self, id: u8, role: Role) -> Coordinates {
+        let digit = match self.last {
+            Some((_, Role::Digit, digit)) => digit + 1,
+            _ if role == Role::Digit => 1,
+            Some((last, Role::Other, digit)) if last == id => digit + 1,
+            _ => 0,
+        };
+        self.last = Some((id, role, digit));
+        if role == Role::Digit && digit == 1 {
             self.numbers += 1;
             self.numbers_in_part += 1;
         }
         if role == Role::Border {
             self.parts += 1;
         }
-        self.digits = if is_digit { digit } else { 0 };
         let coordinates = Coordinates {
             position: self.position,
             digit,
@@ -76,25 +81,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_digits_numbers_and_parts() {
-        let roles = [
-            Role::Border, // <GO>
-            Role::Digit,
-            Role::Digit,
-            Role::Other, // +
-            Role::Digit,
-            Role::Border, // =
-            Role::Border, // <GO>
-            Role::Digit,
-            Role::Other,
+    fn counts_digits_marks_numbers_and_parts() {
+        let tokens = [
+            (0, Role::Border), // <GO>
+            (1, Role::Digit),
+            (1, Role::Digit),
+            (2, Role::Other), // +
+            (1, Role::Digit),
+            (3, Role::Border), // =
+            (0, Role::Border), // <GO>
+            (4, Role::Other),  // (
+            (4, Role::Other),
+            (4, Role::Other),
+            (1, Role::Digit),
+            (5, Role::Other), // )
+            (5, Role::Other),
+            (4, Role::Other),
+            (3, Role::Border),
+            (3, Role::Border),
         ];
         let mut cursor = Cursor::default();
-        let found: Vec<_> = roles.iter().map(|&role| cursor.step(role)).collect();
+        let found: Vec<_> = tokens.iter().map(|&(id, role)| cursor.step(id, role)).collect();
         let column = |of: fn(&Coordinates) -> usize| found.iter().map(of).collect::<Vec<_>>();
-        assert_eq!(column(|c| c.position), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
-        assert_eq!(column(|c| c.digit), [0, 1, 2, 3, 1, 2, 0, 1, 2]);
-        assert_eq!(column(|c| c.number), [0, 1, 1, 1, 2, 2, 2, 3, 3]);
-        assert_eq!(column(|c| c.number_in_part), [0, 1, 1, 1, 2, 2, 0, 1, 1]);
-        assert_eq!(column(|c| c.part), [1, 1, 1, 1, 1, 2, 3, 3, 3]);
+        assert_eq!(column(|c| c.position), Vec::from_iter(0..tokens.len()));
+        assert_eq!(column(|c| c.digit), [0, 1, 2, 3, 1, 2, 0, 0, 1, 2, 1, 2, 3, 0, 0, 0]);
+        assert_eq!(column(|c| c.number), [0, 1, 1, 1, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3]);
+        assert_eq!(column(|c| c.number_in_part), [0, 1, 1, 1, 2, 2, 0, 0, 0, 0, 1, 1, 1, 1, 1, 0]);
+        assert_eq!(column(|c| c.part), [1, 1, 1, 1, 1, 2, 3, 3, 3, 3, 3, 3, 3, 3, 4, 5]);
     }
 }

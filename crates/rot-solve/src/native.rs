@@ -14,7 +14,7 @@ use crate::generator::{ContextId, End, Generator, Span};
 pub fn roles(vocabulary: &Vocabulary) -> Vec<Role> {
     let role = |token: &Token| match token {
         token if token.is_digit() => Role::Digit,
-        token if token.is_control() || *token == Token::EQUALS => Role::Border,
+        token if token.is_control() || [Token::EQUALS, Token::ACC].contains(token) => Role::Border,
         _ => Role::Other,
     };
     vocabulary.tokens().iter().map(role).collect()
@@ -423,7 +423,8 @@ mod tests {
     fn questions_and_answers_lie_between_borders() {
         let vocabulary = Vocabulary::of(Token::ALL.iter().copied());
         let of = |token| roles(&vocabulary)[vocabulary.id(token).unwrap()];
-        for border in [Token::GO, Token::TAIL, Token::EQUALS, Token::THINK, Token::STOP] {
+        for border in [Token::GO, Token::TAIL, Token::EQUALS, Token::ACC, Token::THINK, Token::STOP]
+        {
             assert_eq!(of(border), Role::Border, "{border}");
         }
         assert_eq!([of(Token::D0), of(Token::D9)], [Role::Digit; 2]);

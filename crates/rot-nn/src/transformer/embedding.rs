@@ -21,8 +21,8 @@ impl Transformer {
         ids: &[u8],
         cursor: &mut Cursor,
     ) -> impl Iterator<Item = Coordinates> {
-        let role = |id: &u8| self.roles.get(usize::from(*id)).copied().unwrap_or(Role::Other);
-        ids.iter().map(move |id| cursor.step(role(id)))
+        let role = |id: u8| self.roles.get(usize::from(id)).copied().unwrap_or(Role::Other);
+        ids.iter().map(move |&id| cursor.step(id, role(id)))
     }
 
     /// What some more tokens of a sequence are turned by.
