@@ -9,8 +9,8 @@
 use std::ops::Range;
 
 use super::math::{exp, max, sum};
-use super::tile::{COLUMNS, Tile, add_product, add_transposed, padded};
-use super::{is_fused, vectorised};
+use super::tile::{COLUMNS, Tile, add_product, add_transposed, in_groups, padded};
+use super::{is_fused, is_wide, vectorised};
 use crate::Workspace;
 
 /// Queries that go back together.
@@ -87,13 +87,18 @@ impl Attention {
     ) {
         let mut scratch = work.take(0);
         for head in sequences.flat_map(|sequence| self.heads(&sequence)) {
-            if is_fused() {
+            if is_wide() {
                 vectorised(
                     #[inline(always)]
-                    || head.forward::<true>(qkv, out, logs, &mut scratch),
+                    || head.forward::<true, true>(qkv, out, logs, &mut scratch),
+                );
+            } else if is_fused() {
+                vectorised(
+                    #[inline(always)]
+                    || head.forward::<true, false>(qkv, out, logs, &mut scratch),
                 );
             } else {
-                head.forward::<false>(qkv, out, logs, &mut scratch);
+                head.forward::<false, false>(qkv, out, logs, &mut scratch);
             }
         }
         work.give(scratch);
@@ -114,13 +119,18 @@ impl Attention {
         let mut scratch = work.take(0);
         for head in sequences.flat_map(|sequence| self.heads(&sequence)) {
             let forward = Forward { qkv, out, logs };
-            if is_fused() {
+            if is_wide() {
                 vectorised(
                     #[inline(always)]
-                    || head.backward::<true>(&forward, dout, dqkv, &mut scratch),
+                    || head.backward::<true, true>(&forward, dout, dqkv, &mut scratch),
+                );
+            } else if is_fused() {
+                vectorised(
+                    #[inline(always)]
+                    || head.backward::<true, false>(&forward, dout, dqkv, &mut scratch),
                 );
             } else {
-                head.backward::<false>(&forward, dout, dqkv, &mut scratch);
+                head.backward::<false, false>(&forward, dout, dqkv, &mut scratch);
             }
         }
         work.give(scratch);
@@ -171,7 +181,7 @@ impl Head {
     }
 
     #[inline(always)]
-    fn forward<const FUSED: bool>(
+    fn forward<const FUSED: bool, const WIDE: bool>(
         &self,
         qkv: &[f32],
         out: &mut [f32],
@@ -182,21 +192,14 @@ impl Head {
         scratch.resize((self.channels + ROWS) * stride, 0.0);
         let (keys, weights) = scratch.split_at_mut(self.channels * stride);
         self.transpose(qkv, self.key, keys);
-        let mut row = 0;
-        while row < self.length {
-            if row + ROWS <= self.length {
-                self.attend::<FUSED, ROWS>(qkv, row, keys, weights, out, logs);
-                row += ROWS;
-            } else {
-                self.attend::<FUSED, 1>(qkv, row, keys, weights, out, logs);
-                row += 1;
-            }
-        }
+        in_groups!(0..self.length, [4, 1], |row, R| {
+            self.attend::<FUSED, WIDE, R>(qkv, row, keys, weights, out, logs);
+        });
     }
 
     /// The queries `row..row + R`.
     #[inline(always)]
-    fn attend<const FUSED: bool, const R: usize>(
+    fn attend<const FUSED: bool, const WIDE: bool, const R: usize>(
         &self,
         qkv: &[f32],
         row: usize,
@@ -207,13 +210,16 @@ impl Head {
     ) {
         let (stride, seen) = (padded(self.length), row + R);
         let queries: [&[f32]; R] = std::array::from_fn(|r| &qkv[self.query(row + r)]);
-        for column in (0..seen).step_by(COLUMNS) {
-            let mut tile: Tile<R> = [[0.0; COLUMNS]; R];
-            add_product::<FUSED, R>(&mut tile, queries, &keys[column..], stride);
-            for (r, sums) in tile.iter().enumerate() {
-                weights[r * stride + column..][..COLUMNS].copy_from_slice(sums);
+        in_groups!(0..seen.div_ceil(COLUMNS), [2 if WIDE, 1], |first, P| {
+            let column = first * COLUMNS;
+            let mut tiles: [Tile<R>; P] = [[[0.0; COLUMNS]; R]; P];
+            add_product::<FUSED, R, P>(&mut tiles, queries, &keys[column..], stride);
+            for (p, tile) in tiles.iter().enumerate() {
+                for (r, sums) in tile.iter().enumerate() {
+                    weights[r * stride + column + p * COLUMNS..][..COLUMNS].copy_from_slice(sums);
+                }
             }
-        }
+        });
         let mut inverse = [0.0; R];
         for r in 0..R {
             let weights = &mut weights[r * stride..][..seen];
@@ -224,20 +230,23 @@ impl Head {
             logs[self.log + (row + r) * self.heads] = largest * self.scale + total.ln();
         }
         let rows: [&[f32]; R] = std::array::from_fn(|r| &weights[r * stride..][..seen]);
-        for channel in (0..self.channels).step_by(COLUMNS) {
-            let mut tile: Tile<R> = [[0.0; COLUMNS]; R];
-            add_product::<FUSED, R>(&mut tile, rows, &qkv[self.value + channel..], self.stride);
-            for (r, sums) in tile.iter().enumerate() {
-                let out = &mut out[self.out(row + r)][channel..][..COLUMNS];
-                for (out, sum) in out.iter_mut().zip(sums) {
-                    *out = sum * inverse[r];
+        in_groups!(0..self.channels / COLUMNS, [2 if WIDE, 1], |first, P| {
+            let channel = first * COLUMNS;
+            let mut tiles: [Tile<R>; P] = [[[0.0; COLUMNS]; R]; P];
+            add_product::<FUSED, R, P>(&mut tiles, rows, &qkv[self.value + channel..], self.stride);
+            for (p, tile) in tiles.iter().enumerate() {
+                for (r, sums) in tile.iter().enumerate() {
+                    let out = &mut out[self.out(row + r)][channel + p * COLUMNS..][..COLUMNS];
+                    for (out, sum) in out.iter_mut().zip(sums) {
+                        *out = sum * inverse[r];
+                    }
                 }
             }
-        }
+        });
     }
 
     #[inline(always)]
-    fn backward<const FUSED: bool>(
+    fn backward<const FUSED: bool, const WIDE: bool>(
         &self,
         forward: &Forward<'_>,
         dout: &[f32],
@@ -253,53 +262,30 @@ impl Head {
         self.transpose(forward.qkv, self.value, values);
         for start in (0..self.length).step_by(BLOCK) {
             let end = (start + BLOCK).min(self.length);
-            let mut row = start;
-            while row < end {
+            in_groups!(start..end, [4, 1], |row, R| {
                 let at = (row - start) * stride;
                 let (weights, slopes) = (&mut weights[at..], &mut slopes[at..]);
-                if row + ROWS <= end {
-                    self.slopes::<FUSED, ROWS>(forward, dout, row, (keys, values), weights, slopes);
-                    self.query_gradient::<FUSED, ROWS>(forward.qkv, row, slopes, dqkv);
-                    row += ROWS;
-                } else {
-                    self.slopes::<FUSED, 1>(forward, dout, row, (keys, values), weights, slopes);
-                    self.query_gradient::<FUSED, 1>(forward.qkv, row, slopes, dqkv);
-                    row += 1;
-                }
-            }
-            let mut row = 0;
-            while row < end {
-                if row + ROWS <= end {
-                    self.key_gradient::<FUSED, ROWS>(
-                        forward.qkv,
-                        dout,
-                        row,
-                        start..end,
-                        weights,
-                        slopes,
-                        dqkv,
-                    );
-                    row += ROWS;
-                } else {
-                    self.key_gradient::<FUSED, 1>(
-                        forward.qkv,
-                        dout,
-                        row,
-                        start..end,
-                        weights,
-                        slopes,
-                        dqkv,
-                    );
-                    row += 1;
-                }
-            }
+                self.slopes::<FUSED, WIDE, R>(forward, dout, row, (keys, values), weights, slopes);
+                self.query_gradient::<FUSED, WIDE, R>(forward.qkv, row, slopes, dqkv);
+            });
+            in_groups!(0..end, [4, 1], |row, R| {
+                self.key_gradient::<FUSED, WIDE, R>(
+                    forward.qkv,
+                    dout,
+                    row,
+                    start..end,
+                    weights,
+                    slopes,
+                    dqkv,
+                );
+            });
         }
     }
 
     /// The weights of queries `row..row + R` again, and the gradients of their products with keys.
     /// Both are zero where a key lies in the future of its query.
     #[inline(always)]
-    fn slopes<const FUSED: bool, const R: usize>(
+    fn slopes<const FUSED: bool, const WIDE: bool, const R: usize>(
         &self,
         forward: &Forward<'_>,
         dout: &[f32],
@@ -311,15 +297,19 @@ impl Head {
         let (stride, seen) = (padded(self.length), row + R);
         let queries: [&[f32]; R] = std::array::from_fn(|r| &forward.qkv[self.query(row + r)]);
         let douts: [&[f32]; R] = std::array::from_fn(|r| &dout[self.out(row + r)]);
-        for column in (0..seen).step_by(COLUMNS) {
-            let (mut products, mut dweights) = ([[0.0; COLUMNS]; R], [[0.0; COLUMNS]; R]);
-            add_product::<FUSED, R>(&mut products, queries, &keys[column..], stride);
-            add_product::<FUSED, R>(&mut dweights, douts, &values[column..], stride);
-            for r in 0..R {
-                weights[r * stride + column..][..COLUMNS].copy_from_slice(&products[r]);
-                slopes[r * stride + column..][..COLUMNS].copy_from_slice(&dweights[r]);
+        in_groups!(0..seen.div_ceil(COLUMNS), [2 if WIDE, 1], |first, P| {
+            let column = first * COLUMNS;
+            let both: [(_, _, &mut [f32]); 2] = [(queries, keys, weights), (douts, values, slopes)];
+            for (a, b, to) in both {
+                let mut tiles: [Tile<R>; P] = [[[0.0; COLUMNS]; R]; P];
+                add_product::<FUSED, R, P>(&mut tiles, a, &b[column..], stride);
+                for (p, tile) in tiles.iter().enumerate() {
+                    for (r, sums) in tile.iter().enumerate() {
+                        to[r * stride + column + p * COLUMNS..][..COLUMNS].copy_from_slice(sums);
+                    }
+                }
             }
-        }
+        });
         for r in 0..R {
             let (out, log) =
                 (&forward.out[self.out(row + r)], forward.logs[self.log + (row + r) * self.heads]);
@@ -337,7 +327,7 @@ impl Head {
 
     /// Writes the gradients of queries `row..row + R`.
     #[inline(always)]
-    fn query_gradient<const FUSED: bool, const R: usize>(
+    fn query_gradient<const FUSED: bool, const WIDE: bool, const R: usize>(
         &self,
         qkv: &[f32],
         row: usize,
@@ -346,20 +336,24 @@ impl Head {
     ) {
         let stride = padded(self.length);
         let rows: [&[f32]; R] = std::array::from_fn(|r| &slopes[r * stride..][..row + R]);
-        for channel in (0..self.channels).step_by(COLUMNS) {
-            let mut tile: Tile<R> = [[0.0; COLUMNS]; R];
-            add_product::<FUSED, R>(&mut tile, rows, &qkv[self.key + channel..], self.stride);
-            for (r, sums) in tile.iter().enumerate() {
-                dqkv[self.query(row + r)][channel..][..COLUMNS].copy_from_slice(sums);
+        in_groups!(0..self.channels / COLUMNS, [2 if WIDE, 1], |first, P| {
+            let channel = first * COLUMNS;
+            let mut tiles: [Tile<R>; P] = [[[0.0; COLUMNS]; R]; P];
+            add_product::<FUSED, R, P>(&mut tiles, rows, &qkv[self.key + channel..], self.stride);
+            for (p, tile) in tiles.iter().enumerate() {
+                for (r, sums) in tile.iter().enumerate() {
+                    let channel = channel + p * COLUMNS;
+                    dqkv[self.query(row + r)][channel..][..COLUMNS].copy_from_slice(sums);
+                }
             }
-        }
+        });
     }
 
     /// The gradients of keys and values `row..row + R` from the queries of a block: written by the
     /// first block that sees them, added to by later ones.
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
-    fn key_gradient<const FUSED: bool, const R: usize>(
+    fn key_gradient<const FUSED: bool, const WIDE: bool, const R: usize>(
         &self,
         qkv: &[f32],
         dout: &[f32],
@@ -374,42 +368,39 @@ impl Head {
         let first = row.max(block.start);
         let (depth, at) = (block.end - first, (first - block.start) * stride + row);
         let fresh = row >= block.start;
-        for channel in (0..self.channels).step_by(COLUMNS) {
-            let read = |dqkv: &[f32], start: usize| -> Tile<R> {
-                if fresh {
-                    return [[0.0; COLUMNS]; R];
-                }
-                std::array::from_fn(|r| {
-                    let from = start + (row + r) * self.stride + channel;
-                    std::array::from_fn(|c| dqkv[from + c])
-                })
-            };
-            let mut dkeys = read(dqkv, self.key);
+        in_groups!(0..self.channels / COLUMNS, [2 if WIDE, 1], |group, P| {
+            let channel = group * COLUMNS;
             let queries = &qkv[self.query + first * self.stride + channel..];
-            add_transposed::<FUSED, R>(
-                &mut dkeys,
-                &slopes[at..],
-                stride,
-                queries,
-                self.stride,
-                depth,
-            );
-            let mut dvalues = read(dqkv, self.value);
             let douts = &dout[self.out + first * self.width + channel..];
-            add_transposed::<FUSED, R>(
-                &mut dvalues,
-                &weights[at..],
-                stride,
-                douts,
-                self.width,
-                depth,
-            );
-            for r in 0..R {
-                let to = (row + r) * self.stride + channel;
-                dqkv[self.key + to..][..COLUMNS].copy_from_slice(&dkeys[r]);
-                dqkv[self.value + to..][..COLUMNS].copy_from_slice(&dvalues[r]);
+            for (slopes, (b, b_stride), to) in [
+                (slopes, (queries, self.stride), self.key),
+                (weights, (douts, self.width), self.value),
+            ] {
+                let mut tiles: [Tile<R>; P] = [[[0.0; COLUMNS]; R]; P];
+                let at_row =
+                    |r: usize, p: usize| to + (row + r) * self.stride + channel + p * COLUMNS;
+                if !fresh {
+                    for (p, tile) in tiles.iter_mut().enumerate() {
+                        for (r, sums) in tile.iter_mut().enumerate() {
+                            sums.copy_from_slice(&dqkv[at_row(r, p)..][..COLUMNS]);
+                        }
+                    }
+                }
+                add_transposed::<FUSED, R, P>(
+                    &mut tiles,
+                    &slopes[at..],
+                    stride,
+                    b,
+                    b_stride,
+                    depth,
+                );
+                for (p, tile) in tiles.iter().enumerate() {
+                    for (r, sums) in tile.iter().enumerate() {
+                        dqkv[at_row(r, p)..][..COLUMNS].copy_from_slice(sums);
+                    }
+                }
             }
-        }
+        });
     }
 }
 

@@ -6,8 +6,8 @@
 
 use super::math::{sigmoid, tanh};
 use super::matmul::Matrix;
-use super::panels::{Panels, by_rows, each, load, pack, panel_columns, panels_len, rows, store};
-use super::tile::{COLUMNS, Tile, add_panel};
+use super::panels::{Panels, each, load, pack, panel_columns, panels_len, rows, store};
+use super::tile::{COLUMNS, Tile, add_panel, in_groups};
 use super::{is_fused, vectorised};
 use crate::Workspace;
 
@@ -97,7 +97,7 @@ fn forward_all<const FUSED: bool>(
     let (depth, units) = (*depth, *units);
     let panels = numbers.chunks_exact(4 * depth * COLUMNS);
     for (columns, panels) in panel_columns(units).zip(panels) {
-        by_rows!(cells.len() / units, |row, R| {
+        in_groups!(0..cells.len() / units, [6, 3, 1], |row, R| {
             let inputs = rows::<R>(from.inputs, depth, row);
             let mut tiles: [Tile<R>; 4] = [[[0.0; COLUMNS]; R]; 4];
             for (gate, tile) in tiles.iter_mut().enumerate() {
@@ -165,7 +165,7 @@ pub fn backward(from: Gradients<'_>, gates: &mut [f32], d_cells: &mut [f32]) {
 fn backward_all<const FUSED: bool>(from: Gradients<'_>, gates: &mut [f32], d_cells: &mut [f32]) {
     let (outputs, units) = from.project.shape();
     for (columns, panel) in panel_columns(units).zip(from.project.each()) {
-        by_rows!(d_cells.len() / units, |row, R| {
+        in_groups!(0..d_cells.len() / units, [6, 3, 1], |row, R| {
             let mut d_hidden: Tile<R> = [[0.0; COLUMNS]; R];
             let d_out = rows::<R>(from.d_out, outputs, row);
             add_panel::<FUSED, R>(&mut d_hidden, d_out, panel);

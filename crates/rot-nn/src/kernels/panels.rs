@@ -8,29 +8,9 @@
 use std::ops::Range;
 
 use super::matmul::{Into, Matrix};
-use super::tile::{COLUMNS, Tile, add_block};
+use super::tile::{COLUMNS, Tile, add_block, in_groups};
 use super::{is_fused, is_wide, vectorised};
 use crate::Workspace;
-
-/// Runs `$body` for all rows below `$count`, as many at a time as fill the registers and the last ones
-/// in smaller groups: `$row` is the first of a group, `$R` their number, a constant.
-macro_rules! by_rows {
-    ($count:expr, |$row:ident, $R:ident| $body:block) => {{
-        let count = $count;
-        let mut $row = 0;
-        by_rows!(@groups 6, count, $row, $R, $body);
-        by_rows!(@groups 3, count, $row, $R, $body);
-        by_rows!(@groups 1, count, $row, $R, $body);
-    }};
-    (@groups $n:literal, $count:ident, $row:ident, $R:ident, $body:block) => {
-        while $count - $row >= $n {
-            const $R: usize = $n;
-            $body
-            $row += $R;
-        }
-    };
-}
-pub(super) use by_rows;
 
 /// A matrix laid out for such products: panel by panel, each `[depth, 16]`, the last one filled up
 /// with zeros.
@@ -117,7 +97,7 @@ impl Panels {
             panels[p] = &self.numbers[start * depth..][..COLUMNS * depth];
             biases[p] = load(bias.get(filled[p].clone()).unwrap_or_default());
         }
-        by_rows!(a.len() / depth, |row, R| {
+        in_groups!(0..a.len() / depth, [6, 3, 1], |row, R| {
             let mut tiles: [Tile<R>; P] = [[[0.0; COLUMNS]; R]; P];
             for p in 0..P {
                 for (r, sums) in tiles[p].iter_mut().enumerate() {

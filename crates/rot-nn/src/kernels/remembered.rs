@@ -3,6 +3,7 @@
 //! They lie in blocks of sixteen tokens: `keys [width, 16]`, so that a column is a token, then `values
 //! [16, width]`. A row of `qkv`, `[n, 3 width]`, holds queries, keys and values of all heads.
 
+use std::array::from_mut;
 use std::ops::Range;
 
 use super::attention::exponentials;
@@ -241,7 +242,7 @@ impl Remembered {
                     *weights_of = &weights[r * stride + b * BLOCK..][..tokens];
                 }
                 let values = &block[at.start + BLOCK * width + channel..at.end];
-                add_product::<FUSED, ROWS>(&mut tile, of_block, values, width);
+                add_product::<FUSED, ROWS, 1>(from_mut(&mut tile), of_block, values, width);
             }
             for (r, sums) in tile.iter().enumerate() {
                 let out = &mut out[(row + r) * width + channel..][..COLUMNS];

@@ -14,37 +14,59 @@ pub(super) fn padded(count: usize) -> usize {
 /// A sum for each of `R` rows and 16 columns.
 pub(super) type Tile<const R: usize> = [[f32; COLUMNS]; R];
 
+/// Runs `$body` for everything in a range, such as rows, as many at a time as the first size of a group says and the
+/// last ones in smaller groups: `$first` is the first of a group, `$N` their number, a constant. A size may depend on a
+/// condition.
+macro_rules! in_groups {
+    ($all:expr, [$($n:literal $(if $when:expr)?),+], |$first:ident, $N:ident| $body:block) => {{
+        let all = $all;
+        let mut $first = all.start;
+        $(
+            while all.end - $first >= $n $(&& $when)? {
+                const $N: usize = $n;
+                $body
+                $first += $N;
+            }
+        )+
+    }};
+}
+pub(super) use in_groups;
+
 /// `a * b + c`, in one instruction where the machine has it (`FUSED`).
 #[inline(always)]
 fn multiply_add<const FUSED: bool>(a: f32, b: f32, c: f32) -> f32 {
     if FUSED { a.mul_add(b, c) } else { a * b + c }
 }
 
-/// `tile += a b`: row `r` of `a` is `a[r]`, row `k` of `b` is `b[k * stride..][..16]`.
+/// `tiles[p] += a b[p]`: row `r` of `a` is `a[r]`, row `k` of `b[p]` is `b[k * stride + 16 p..][..16]`. Several tiles
+/// at a time keep a wide machine busy, as a sum waits for the one before it.
 #[inline(always)]
 #[expect(clippy::needless_range_loop, reason = "rows and columns of several slices at once")]
-pub(super) fn add_product<const FUSED: bool, const R: usize>(
-    tile: &mut Tile<R>,
+pub(super) fn add_product<const FUSED: bool, const R: usize, const P: usize>(
+    tiles: &mut [Tile<R>; P],
     a: [&[f32]; R],
     b: &[f32],
     stride: usize,
 ) {
     let (depth, a) = equally_long(a);
-    let mut sums = *tile;
+    let mut sums = *tiles;
     let mut at = 0;
     for k in 0..depth {
-        let b = &b[at..at + COLUMNS];
+        let b = &b[at..at + P * COLUMNS];
         for r in 0..R {
-            for c in 0..COLUMNS {
-                sums[r][c] = multiply_add::<FUSED>(a[r][k], b[c], sums[r][c]);
+            for p in 0..P {
+                for c in 0..COLUMNS {
+                    sums[p][r][c] =
+                        multiply_add::<FUSED>(a[r][k], b[p * COLUMNS + c], sums[p][r][c]);
+                }
             }
         }
         at += stride;
     }
-    *tile = sums;
+    *tiles = sums;
 }
 
-/// [`add_product`] with rows of `b` that lie one after another.
+/// [`add_product`] with a tile and rows of `b` that lie one after another.
 #[inline(always)]
 pub(super) fn add_panel<const FUSED: bool, const R: usize>(
     tile: &mut Tile<R>,
@@ -138,27 +160,30 @@ fn equally_long<const R: usize>(mut rows: [&[f32]; R]) -> (usize, [&[f32]; R]) {
     (depth, rows)
 }
 
-/// `tile += a^T b`: column `r` of `a` are `a[k * a_stride + r]`, for `depth` rows `k`.
+/// `tiles[p] += a^T b[p]`: column `r` of `a` are `a[k * a_stride + r]`, for `depth` rows `k`; `b` as in [`add_product`].
 #[inline(always)]
-pub(super) fn add_transposed<const FUSED: bool, const R: usize>(
-    tile: &mut Tile<R>,
+#[expect(clippy::needless_range_loop, reason = "rows and columns of several slices at once")]
+pub(super) fn add_transposed<const FUSED: bool, const R: usize, const P: usize>(
+    tiles: &mut [Tile<R>; P],
     a: &[f32],
     a_stride: usize,
     b: &[f32],
     b_stride: usize,
     depth: usize,
 ) {
-    let mut sums = *tile;
+    let mut sums = *tiles;
     let (mut a_at, mut b_at) = (0, 0);
     for _ in 0..depth {
-        let (a, b) = (&a[a_at..a_at + R], &b[b_at..b_at + COLUMNS]);
+        let (a, b) = (&a[a_at..a_at + R], &b[b_at..b_at + P * COLUMNS]);
         for r in 0..R {
-            for c in 0..COLUMNS {
-                sums[r][c] = multiply_add::<FUSED>(a[r], b[c], sums[r][c]);
+            for p in 0..P {
+                for c in 0..COLUMNS {
+                    sums[p][r][c] = multiply_add::<FUSED>(a[r], b[p * COLUMNS + c], sums[p][r][c]);
+                }
             }
         }
         a_at += a_stride;
         b_at += b_stride;
     }
-    *tile = sums;
+    *tiles = sums;
 }
