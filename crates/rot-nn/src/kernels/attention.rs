@@ -372,7 +372,7 @@ impl Head {
             let channel = group * COLUMNS;
             let queries = &qkv[self.query + first * self.stride + channel..];
             let douts = &dout[self.out + first * self.width + channel..];
-            for (slopes, (b, b_stride), to) in [
+            for (a, (b, b_stride), to) in [
                 (slopes, (queries, self.stride), self.key),
                 (weights, (douts, self.width), self.value),
             ] {
@@ -386,14 +386,7 @@ impl Head {
                         }
                     }
                 }
-                add_transposed::<FUSED, R, P>(
-                    &mut tiles,
-                    &slopes[at..],
-                    stride,
-                    b,
-                    b_stride,
-                    depth,
-                );
+                add_transposed::<FUSED, R, P>(&mut tiles, &a[at..], stride, b, b_stride, depth);
                 for (p, tile) in tiles.iter().enumerate() {
                     for (r, sums) in tile.iter().enumerate() {
                         dqkv[at_row(r, p)..][..COLUMNS].copy_from_slice(sums);
@@ -459,22 +452,36 @@ mod tests {
         }
     }
 
+    /// All heads with certain instructions, without vectors.
+    fn plain<const FUSED: bool, const WIDE: bool>(
+        attention: Attention,
+        qkv: &[f32],
+        dout: &[f32],
+    ) -> [Vec<f32>; 2] {
+        let n = dout.len() / attention.width;
+        let (mut out, mut logs) = (vec![0.0; dout.len()], vec![0.0; n * attention.heads]);
+        let mut dqkv = vec![0.0; qkv.len()];
+        for head in attention.heads(&(0..n)) {
+            head.forward::<FUSED, WIDE>(qkv, &mut out, &mut logs, &mut Vec::new());
+        }
+        let forward = Forward { qkv, out: &out, logs: &logs };
+        for head in attention.heads(&(0..n)) {
+            head.backward::<FUSED, WIDE>(&forward, dout, &mut dqkv, &mut Vec::new());
+        }
+        [out, dqkv]
+    }
+
     #[test]
-    fn the_same_comes_out_without_fused_instructions() {
-        let (attention, n) = (Attention::new(32, 2), 39);
-        let (qkv, dout) = (noise(n * 96, 7), noise(n * 32, 8));
-        let [out, dqkv] = run(&qkv, 32, 2, &[0..n], &dout);
-        let (mut plain, mut logs, mut dplain) =
-            (vec![0.0; n * 32], vec![0.0; n * 2], vec![0.0; n * 96]);
-        for head in attention.heads(&(0..n)) {
-            head.forward::<false>(&qkv, &mut plain, &mut logs, &mut Vec::new());
-        }
-        let forward = Forward { qkv: &qkv, out: &plain, logs: &logs };
-        for head in attention.heads(&(0..n)) {
-            head.backward::<false>(&forward, &dout, &mut dplain, &mut Vec::new());
-        }
-        assert_close(&plain, &out, 1e-6);
-        assert_close(&dplain, &dqkv, 1e-5);
+    fn the_same_comes_out_with_other_instructions() {
+        // Three tiles a head: two at a time and one.
+        let (attention, n) = (Attention::new(96, 2), 39);
+        let (qkv, dout) = (noise(n * 3 * 96, 7), noise(n * 96, 8));
+        let [out, dqkv] = run(&qkv, 96, 2, &[0..n], &dout);
+        let [without, dwithout] = plain::<false, false>(attention, &qkv, &dout);
+        assert_close(&without, &out, 1e-6);
+        assert_close(&dwithout, &dqkv, 1e-5);
+        let one_at_a_time = plain::<true, false>(attention, &qkv, &dout);
+        assert_eq!(one_at_a_time, plain::<true, true>(attention, &qkv, &dout), "not one bit");
     }
 
     #[test]

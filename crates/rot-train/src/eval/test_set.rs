@@ -37,7 +37,7 @@ pub struct Questions {
 }
 
 /// Problems by which it is found out how many contexts they have.
-const LOOKED_AT: usize = 20;
+const LOOKED_AT: usize = 200;
 
 impl Questions {
     /// How many contexts a problem has on average, by the first few.
