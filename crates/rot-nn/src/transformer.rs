@@ -109,7 +109,7 @@ impl Transformer {
         let pairs = width / heads / 2;
         let rotation = match config.positions {
             Positions::Rotary => Some(Rotation::new(limit, turn, &[(pairs, ROTARY_BASE)])),
-            Positions::Structured => {
+            Positions::Structured | Positions::Parts => {
                 // Numbers are short and few beside contexts.
                 let axes =
                     [(pairs - 2 * (pairs / 4), ROTARY_BASE), (pairs / 4, 64.0), (pairs / 4, 64.0)];

@@ -68,6 +68,9 @@ pub enum Positions {
     /// Queries and keys turned by their position, by the index of a digit in its number, and by that of
     /// the number in the context, each in channels of its own.
     Structured,
+    /// The same with the index of the number in its part, so that numbers in the same place of two questions or
+    /// answers are turned alike.
+    Parts,
     /// Not at all, but for convolutions and digit indices.
     None,
 }

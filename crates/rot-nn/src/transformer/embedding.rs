@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::Transformer;
+use super::{Positions, Transformer};
 use crate::coordinates::{Coordinates, Cursor};
 use crate::kernels::math::add;
 use crate::{Packed, Role};
@@ -31,7 +31,11 @@ impl Transformer {
         ids: &[u8],
         cursor: &mut Cursor,
     ) -> impl Iterator<Item = [usize; 3]> {
-        self.places(ids, cursor).map(|place| [place.position, place.digit, place.number])
+        let in_part = self.config.positions == Positions::Parts;
+        self.places(ids, cursor).map(move |place| {
+            let number = if in_part { place.number_in_part } else { place.number };
+            [place.position, place.digit, number]
+        })
     }
 
     /// What all tokens of a batch are turned by.

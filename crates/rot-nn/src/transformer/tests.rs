@@ -73,6 +73,7 @@ fn models() -> Vec<(&'static str, Transformer)> {
                 c.digit_index = 3;
             }),
         ),
+        ("parts", model(|c| c.positions = Positions::Parts)),
         ("zero branches", model(|c| c.zero_branches = true)),
     ]
 }
@@ -91,6 +92,18 @@ fn loss(model: &Transformer, params: &[f32], batch: &Packed) -> f64 {
         }
     }
     loss
+}
+
+#[test]
+fn numbers_in_the_same_place_of_two_parts_are_turned_alike() {
+    let numbers = |positions: Positions| -> Vec<usize> {
+        let config = TransformerConfig { positions, ..TransformerConfig::default() };
+        let model = Transformer::new(&config, &[Role::Border, Role::Digit, Role::Other]).unwrap();
+        let context = [0, 1, 2, 1, 0, 1, 2, 1, 1];
+        model.turns(&context, &mut Cursor::default()).map(|[_, _, number]| number).collect()
+    };
+    assert_eq!(numbers(Positions::Structured), [0, 1, 1, 2, 2, 3, 3, 4, 4]);
+    assert_eq!(numbers(Positions::Parts), [0, 1, 1, 2, 2, 1, 1, 2, 2]);
 }
 
 #[test]
