@@ -162,7 +162,6 @@ fn equally_long<const R: usize>(mut rows: [&[f32]; R]) -> (usize, [&[f32]; R]) {
 
 /// `tiles[p] += a^T b[p]`: column `r` of `a` are `a[k * a_stride + r]`, for `depth` rows `k`; `b` as in [`add_product`].
 #[inline(always)]
-#[expect(clippy::needless_range_loop, reason = "rows and columns of several slices at once")]
 pub(super) fn add_transposed<const FUSED: bool, const R: usize, const P: usize>(
     tiles: &mut [Tile<R>; P],
     a: &[f32],
