@@ -12,10 +12,11 @@ use crate::AlreadyReported;
 use crate::args::VerifyArgs;
 use crate::output::{Output, grouped, note};
 
-/// Problems of a quick sample: at most so many, and about as many as have so many contexts together.
+/// The most problems of a quick sample.
 const QUICK: usize = 200;
+/// About how many contexts the quick samples of a model have together.
 const QUICK_CONTEXTS: usize = 15_000;
-/// Problems that the model solves on its own in a quick sample: at most so many, and one in so many.
+/// The fewest problems of a quick sample. The model solves at most so many on its own, and one in so many.
 const QUICK_RUNS: usize = 5;
 
 /// A claim, and what was measured.
@@ -43,9 +44,10 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<()> {
             grouped(model.params.len()),
             card.training
         ));
+        let contexts = QUICK_CONTEXTS / card.claims.len().max(1);
         for claim in &card.claims {
-            let verdict =
-                Verdict { weights: weights.display().to_string(), ..verify(args, &model, claim)? };
+            let verdict = verify(args, &model, claim, contexts)?;
+            let verdict = Verdict { weights: weights.display().to_string(), ..verdict };
             holds &= verdict.holds;
             if args.json {
                 serde_json::to_writer(&mut out, &verdict)?;
@@ -63,13 +65,19 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<()> {
     Ok(())
 }
 
-/// Tests a model with as many problems of its card's test set as are asked for.
-fn verify<'a>(args: &VerifyArgs, model: &Model, claim: &'a Claim) -> Result<Verdict<'a>> {
+/// Tests a model with as many problems of its card's test set as are asked for, a quick sample with about so many
+/// contexts.
+fn verify<'a>(
+    args: &VerifyArgs,
+    model: &Model,
+    claim: &'a Claim,
+    quick_contexts: usize,
+) -> Result<Verdict<'a>> {
     let seed = args.seed.unwrap_or(claim.seed);
     let quick =
         |problems: usize, most: usize| if args.full { problems } else { problems.min(most) };
     let contexts = questions(claim.problem, seed).mean_contexts()?;
-    let most = QUICK.min((QUICK_CONTEXTS / contexts).max(QUICK_RUNS));
+    let most = QUICK.min((quick_contexts / contexts).max(QUICK_RUNS));
     let most_runs = QUICK_RUNS.min(most / QUICK_RUNS);
     let runs = claim.free_run.map_or(0, |free| quick(free.problems, most_runs));
     let measured = measure(model, claim.problem, seed, quick(claim.problems, most), runs)?;

@@ -7,7 +7,9 @@ use plotters::prelude::*;
 use super::{COLOURS, FONT, own};
 
 /// The size of a panel.
-const SIZE: (u32, u32) = (320, 260);
+const SIZE: (u32, u32) = (320, 250);
+/// The height of the line under the panels that says what is what.
+const LEGEND: u32 = 26;
 
 /// A problem.
 pub(crate) struct Panel<'a> {
@@ -30,10 +32,11 @@ pub(crate) struct Curve {
 pub(crate) fn draw(panels: &[Panel<'_>]) -> Result<String, Box<dyn Error + Send + Sync>> {
     let mut svg = String::new();
     {
-        let size = (SIZE.0 * panels.len() as u32, SIZE.1);
+        let size = (SIZE.0 * panels.len() as u32, SIZE.1 + LEGEND);
         let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
         root.fill(&WHITE).map_err(own)?;
-        for (area, panel) in root.split_evenly((1, panels.len().max(1))).iter().zip(panels) {
+        let (above, below) = root.split_vertically(SIZE.1);
+        for (area, panel) in above.split_evenly((1, panels.len().max(1))).iter().zip(panels) {
             let margin = ((panel.sizes[1] - panel.sizes[0]) / 20.0).max(0.1);
             let across = panel.sizes[0] - margin..panel.sizes[1] + margin;
             let mut chart = ChartBuilder::on(area)
@@ -63,22 +66,19 @@ pub(crate) fn draw(panels: &[Panel<'_>]) -> Result<String, Box<dyn Error + Send 
                 let dots = curve.ours.iter().map(|&point| Circle::new(point, 3, colour.filled()));
                 chart.draw_series(dots).map_err(own)?;
                 let ours = PathElement::new(curve.ours.clone(), colour.stroke_width(2));
-                chart
-                    .draw_series(std::iter::once(ours))
-                    .map_err(own)?
-                    .label(curve.name)
-                    .legend(move |(x, y)| PathElement::new([(x, y), (x + 14, y)], colour));
+                chart.draw_series(std::iter::once(ours)).map_err(own)?;
             }
-            chart
-                .configure_series_labels()
-                .position(SeriesLabelPosition::LowerLeft)
-                .label_font((FONT, 11))
-                .draw()
-                .map_err(own)?;
         }
-        let note =
-            Text::new("with dots: ours; thin: the paper's", (8, SIZE.1 as i32 - 14), (FONT, 11));
-        root.draw(&note).map_err(own)?;
+        let mut across = 44;
+        for (curve, colour) in panels.iter().flat_map(|panel| &panel.curves).zip(COLOURS) {
+            let line = [(across, 8), (across + 20, 8)];
+            below.draw(&PathElement::new(line, colour.stroke_width(2))).map_err(own)?;
+            below.draw(&Circle::new((across + 10, 8), 3, colour.filled())).map_err(own)?;
+            below.draw(&Text::new(curve.name, (across + 26, 2), (FONT, 12))).map_err(own)?;
+            across += 70;
+        }
+        let note = "with dots: ours; thin: the paper's";
+        below.draw(&Text::new(note, (across, 2), (FONT, 12))).map_err(own)?;
         root.present().map_err(own)?;
     }
     Ok(svg)
