@@ -52,7 +52,7 @@ Questions, as typed or in token text:
   lcs 1234 2468                              longest common subsequence
   lps 41253261                               longest palindromic subsequence
   knapsack '5&12,25&15,19&18@40'             items as value&weight, then the capacity
-  mcm 4x2,2x8,8x3                            matrix chain multiplication
+  mcm 40x20,20x80,80x30                      matrix chain multiplication
   sort 139,160,41     merge 1,3 2,4
   '<GO>408+351='                             token text
 
@@ -67,7 +67,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.";
 
 /// Solve a question by recursion, and show how.
 ///
-/// A trained network answers: the one in this program, which knows arithmetic, or that of --model. With -
+/// A trained network answers: the one in this program, which knows all nine problems, or that of --model. With -
 /// for the question, questions are read from standard input, one a line, and answered in order.
 #[derive(Parser)]
 #[command(after_help = "\

@@ -111,11 +111,11 @@ fn a_weights_file_becomes_a_file_for_llama_cpp() {
 fn what_is_no_llama_is_refused_and_nothing_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let lstm = trained(folder.path(), "kind = \"lstm\"\nlayers = 1\nhidden = 16\nembedding = 16");
-    let embedded = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/default.safetensors");
+    let embedded = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/nine.safetensors");
     let out = folder.path().join("out");
     for (model, parts) in [
         (&*lstm, &["kind = \"lstm\" instead of \"transformer\"", "--recipe fast-llama"][..]),
-        (embedded, &["convolution = 4 instead of 0", "positions = \"structured\"", "fast-llama"]),
+        (embedded, &["convolution = 4 instead of 0", "positions = \"parts\"", "fast-llama"]),
         ("no-such-model", &["cannot read 'no-such-model'"]),
         (concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"), &["is not a whole checkpoint"]),
     ] {

@@ -116,15 +116,16 @@ fn cards_are_held_against_the_weights() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rot"));
         command.arg("verify").arg(path).output().unwrap()
     };
-    let shipped = verify(&repository.join("models/default.card.toml"));
+    let shipped = verify(&repository.join("models/sub-64.card.toml"));
     assert!(shipped.status.success(), "{}", stderr(&shipped));
-    assert!(String::from_utf8(shipped.stdout).unwrap().lines().count() >= 4);
+    assert!(String::from_utf8(shipped.stdout).unwrap().contains("200 of 200"));
 
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(verify(folder.path()).status.code(), Some(1), "no card");
-    let weights = repository.join("models/default.safetensors");
+    let weights = repository.join("models/sub-64.safetensors");
+    // Longer numbers than it was trained with.
     let card = format!(
-        "weights = '{}'\ntraining = ''\n[[claims]]\nproblem = 'add-40'\nseed = 1\nproblems = 60\nright = 60\n",
+        "weights = '{}'\ntraining = ''\n[[claims]]\nproblem = 'sub-96'\nseed = 1\nproblems = 60\nright = 60\n",
         weights.display()
     );
     fs::write(folder.path().join("boast.card.toml"), card).unwrap();

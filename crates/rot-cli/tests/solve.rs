@@ -188,14 +188,29 @@ fn arithmetic(count: u64) -> (String, String) {
 }
 
 #[test]
-fn the_embedded_model_knows_arithmetic() {
-    let (questions, answers) = arithmetic(400);
+fn the_embedded_model_knows_all_nine_problems() {
+    let (mut questions, mut answers) = arithmetic(400);
+    for (question, answer) in [
+        ("lcs 1234 2468", "24;2"),
+        ("lps 41253261", "12521;5"),
+        ("knapsack 5&12,25&15,19&18@40", "25&15,19&18$44"),
+        ("mcm 40x20,20x80,80x30", "40×20,(20×80,80×30);72000"),
+        ("sort 139,160,434,796,41", "41,139,160,434,796"),
+    ] {
+        questions += &format!("{question}\n");
+        answers += &format!("{answer}\n");
+    }
     assert_eq!(prints(&["solve", "-"], &questions), answers);
     let json = prints(&["solve", "34*5", "--json"], "");
     let record: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(record["model"], "embedded model");
     assert_eq!((&record["answer"], &record["correct"]), (&"170<STOP>".into(), &true.into()));
-    let output = rot(&["solve", "lcs", "12", "23"], "");
+}
+
+#[test]
+fn a_model_says_which_token_it_does_not_know() {
+    let sums = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/add-64.safetensors");
+    let output = rot(&["solve", "lcs", "12", "23", "--model", sums], "");
     let error = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1));
     assert!(

@@ -22,8 +22,8 @@ pub struct Model {
     pub recipe: Recipe,
 }
 
-/// A model for everyday questions; its card is beside it.
-const EMBEDDED: &[u8] = include_bytes!("../../../models/default.safetensors");
+/// One model for all nine problems; its card is beside it.
+const EMBEDDED: &[u8] = include_bytes!("../../../models/nine.safetensors");
 
 /// The notes of a weights file.
 pub(crate) const RECIPE: &str = "recipe";
@@ -38,7 +38,7 @@ impl Model {
 
     /// The model that is part of every program built with this crate.
     pub fn embedded() -> Result<Model, ModelError> {
-        let path = Path::new("models/default.safetensors");
+        let path = Path::new("models/nine.safetensors");
         Model::from_checkpoint(path, Checkpoint::from_bytes(path, EMBEDDED)?)
     }
 
