@@ -118,7 +118,7 @@ fn cards_are_held_against_the_weights() {
     };
     let shipped = verify(&repository.join("models/sub-64.card.toml"));
     assert!(shipped.status.success(), "{}", stderr(&shipped));
-    assert!(String::from_utf8(shipped.stdout).unwrap().contains("200 of 200"));
+    assert!(String::from_utf8(shipped.stdout).unwrap().contains("measured 200 of 200"));
 
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(verify(folder.path()).status.code(), Some(1), "no card");

@@ -299,7 +299,7 @@ impl Source {
         if unit(&mut rng) >= self.smaller {
             return problem;
         }
-        // A size from 1 to 2 as often as one from 16 to 32: short problems have shapes of their own, and few.
+        // Size 1 as often as one from 16 to 31: short problems have shapes of their own, and few.
         let smallest = f64::from(problem.problem.facts().smallest.min(problem.size));
         let ratio = f64::from(problem.size) / smallest;
         let size = (smallest * ratio.powf(unit(&mut rng))) as u32;

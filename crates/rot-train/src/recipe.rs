@@ -65,8 +65,8 @@ pub struct Data {
     /// Whether what is drawn by shape where a step would have too many tokens is of each class of the problem alike:
     /// the rare comparisons of a chain of matrices as often as its chains.
     pub long_classes: bool,
-    /// The share of problems that have a random smaller size, where a step would have too many tokens: what is
-    /// small, such as `2+2`, comes up once in a problem of thousands of contexts.
+    /// The share of problems that have a random smaller size, where a step would have too many tokens, size 1
+    /// as often as one from 16 to 31: what is small, such as `2+2`, comes up once in a problem of thousands of contexts.
     pub long_smaller: f64,
     /// The share of the steps in which problems grow from the smallest to their size.
     pub grow: f64,

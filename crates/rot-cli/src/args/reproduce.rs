@@ -97,7 +97,7 @@ pub(crate) struct ShipArgs {
 #[command(after_help = "\
 Examples:
   rot verify models
-  rot verify models/default.card.toml --full --seed 7")]
+  rot verify models/add-64.card.toml --full --seed 7")]
 pub(crate) struct VerifyArgs {
     /// A card, or a folder with cards.
     pub(crate) path: PathBuf,

@@ -70,7 +70,7 @@ pub(crate) fn draw(panels: &[Panel<'_>]) -> Result<String, Box<dyn Error + Send 
             }
         }
         let mut across = 44;
-        for (curve, colour) in panels.iter().flat_map(|panel| &panel.curves).zip(COLOURS) {
+        for (curve, colour) in panels.first().iter().flat_map(|panel| &panel.curves).zip(COLOURS) {
             let line = [(across, 8), (across + 20, 8)];
             below.draw(&PathElement::new(line, colour.stroke_width(2))).map_err(own)?;
             below.draw(&Circle::new((across + 10, 8), 3, colour.filled())).map_err(own)?;

@@ -154,7 +154,7 @@ fn of_large_problems_some_are_smaller() {
         let is_uniform = sampling(index, &source.recipe.data) == Sampling::Uniform;
         *counts.entry((size, is_uniform)).or_default() += 1;
     }
-    // A quarter is below 9, a size from 1 to 2 as often as one from 4 to 8, half of each with uniform numbers.
+    // A quarter is below 9, size 1 as often as one from 4 to 7, half of each with uniform numbers.
     assert_eq!(counts.len(), 18);
     for (&(size, _), &count) in &counts {
         let share = f64::from(size + 1).log(9.0) - f64::from(size).log(9.0);
