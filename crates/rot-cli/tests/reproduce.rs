@@ -65,6 +65,32 @@ fn a_cell_is_trained_once_and_stands_beside_the_papers() {
 }
 
 #[test]
+fn one_network_is_tested_at_all_sizes() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = ["--all-sizes", "--steps", "2", "--count", "20", "--json"];
+    let measured = |size: u64| {
+        let cell = format!("div-{size}-wt");
+        let output = rot(&[&["lstm", "--cell", &cell], &settings[..]].concat(), folder.path());
+        assert!(output.status.success(), "{}", stderr(&output));
+        let rows: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+        let is = |row: &&Value| {
+            row["problem"] == "div" && row["size"] == size && row["paradigm"] == "wt"
+        };
+        rows.iter().find(is).unwrap().clone()
+    };
+    let [small, large] = [measured(2), measured(8)];
+    let sizes: Vec<String> = (1..=8).map(|size| format!("div-{size}")).collect();
+    assert_eq!(small["trained_on"], serde_json::to_value(sizes).unwrap());
+    // The second was not trained: it took the first one's run.
+    assert_eq!(
+        (&large["seconds"], &large["steps"], &large["trained_on"]),
+        (&small["seconds"], &small["steps"], &small["trained_on"])
+    );
+    assert!(folder.path().join("lstm/div-wt").exists());
+    assert!(!folder.path().join("lstm/div-8-wt").exists());
+}
+
+#[test]
 fn what_does_not_fit_is_said_and_not_trained() {
     let folder = tempfile::tempdir().unwrap();
     let cell = ["transformer-arith", "--cell", "mul-8-cot", "--count", "20", "--json"];

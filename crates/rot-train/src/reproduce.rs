@@ -1,13 +1,14 @@
 //! The paper's experiments, in cells: a problem of some size, put to a network in a paradigm.
 //!
-//! A cell is trained and tested by itself, and its result is a file of its own. So cells can be spread
+//! A cell is tested by itself, with a network that is trained for it, or for all sizes of its problem in its
+//! paradigm. Its result is a file of its own. So cells can be spread
 //! over machines that share a folder: nothing is written twice, and whoever is last has all the results.
 
 mod cell;
 mod paper;
 mod record;
 
-pub use cell::{Cell, Plan};
+pub use cell::{Cell, Plan, Sizes};
 pub use paper::Stated;
 pub use record::{Record, RecordError, Status};
 

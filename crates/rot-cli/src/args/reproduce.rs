@@ -11,7 +11,7 @@ use super::{ThreadArgs, sizes};
 
 /// Reproduce the paper's tables and figures.
 ///
-/// Trains and tests a network for each cell of a table, and writes the paper's accuracies and ours side by
+/// Trains and tests a network for each cell of a table, or with --all-sizes for each curve of a figure, and writes the paper's accuracies and ours side by
 /// side: a CSV file, a table in Markdown, a figure. It goes on where it was stopped.
 #[derive(Parser)]
 #[command(after_help = "\
@@ -22,7 +22,7 @@ SLURM_ARRAY_TASK_MIN and SLURM_ARRAY_TASK_COUNT, or JOB_COMPLETION_INDEX with JO
 Examples:
   rot reproduce --list
   rot reproduce transformer-arith --cell mul-2-wt --steps 20 --count 100 --out results
-  rot reproduce transformer-arith --budget 8h --out results")]
+  rot reproduce transformer-arith --all-sizes --budget 8h --out results")]
 pub(crate) struct ReproduceArgs {
     /// The experiment; see --list.
     #[arg(required_unless_present = "list")]
@@ -42,6 +42,9 @@ pub(crate) struct ReproduceArgs {
     /// The I-th of N parts of the cells, counted from 1.
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<String>,
+    /// Train one network for all sizes of a problem in a paradigm, instead of one for each cell.
+    #[arg(long)]
+    pub(crate) all_sizes: bool,
     /// Training steps of RoT at the largest size of a problem, instead of 2,000, or 6,000 for the LSTM.
     /// Smaller sizes get fewer, down to 30%; WT and CoT at least as many, and at least as much computing.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]

@@ -10,9 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Parser;
+use rot_core::Paradigm;
 use rot_train::eval::{TestSet, evaluate};
-use rot_train::reproduce::{Cell, EXPERIMENTS, Experiment, Plan, Record, Status};
-use rot_train::run::{RunError, holds_run};
+use rot_train::reproduce::{Cell, EXPERIMENTS, Experiment, Plan, Record, Sizes, Status};
+use rot_train::run::{RunError, holds_run, last_timing};
 use rot_train::{Ending, Model, ProblemSize, Recipe, Session, TrainError};
 
 use self::shard::Shard;
@@ -156,7 +157,9 @@ fn measure(
 ) -> Result<bool> {
     let name = cell.name();
     let test = test_set(args, cell.problem)?;
-    let recipe = match cell.plan(&base(args, experiment)?, &test)? {
+    let base = base(args, experiment)?;
+    let sizes = sizes(args, experiment, cell, base.model.limit())?;
+    let recipe = match cell.plan(&base, &test, &sizes)? {
         Plan::Train(recipe) => recipe,
         Plan::TooLong { needed, limit } => {
             let status = Status::TooLong { needed: needed.to_string(), limit };
@@ -164,32 +167,12 @@ fn measure(
             return Ok(true);
         }
     };
-    let dir = folder.join(&name);
-    let opened = match holds_run(&dir) {
-        true => train::resume(&dir),
-        false => Session::create(&dir, &recipe).map_err(Into::into),
+    let dir = folder.join(cell.run_name(&sizes));
+    let made = match trained(&dir, &recipe) {
+        Some(made) => Some(made),
+        None => train_run(&dir, &recipe, stop)?,
     };
-    let is_locked = |error: &anyhow::Error| {
-        matches!(error.downcast_ref(), Some(TrainError::Run(RunError::Locked { .. })))
-    };
-    let mut session = match opened {
-        Err(error) if is_locked(&error) => {
-            note(format_args!("{name}: another process is at it"));
-            return Ok(false);
-        }
-        opened => opened?,
-    };
-    if *session.trainer().recipe() != *recipe {
-        bail!(
-            "'{}' holds a run with other settings: choose another folder with --out, or remove it",
-            dir.display()
-        );
-    }
-    if train::watch(&mut session, stop)?.0 == Ending::Interrupted {
-        return Ok(false);
-    }
-    // Before the test, whose time is none of training's.
-    let seconds = session.seconds();
+    let Some((steps, seconds)) = made else { return Ok(false) };
     let model = Model::open(&dir)?;
     let meter = Meter::new("reading", "tokens");
     let evaluation = evaluate(&model, &test, cell.paradigm, 0, |progress| {
@@ -199,7 +182,8 @@ fn measure(
     let status = Status::Measured {
         problems: evaluation.problems,
         right: evaluation.right_problems,
-        steps: session.step(),
+        trained_on: recipe.data.problems.clone(),
+        steps,
         seed: args.seed,
         seconds,
         threads: rayon::current_num_threads(),
@@ -207,6 +191,68 @@ fn measure(
     };
     Record { cell: name, status }.write(&record(folder, cell))?;
     Ok(true)
+}
+
+/// Steps and seconds of the run in a folder, if it has made all that a recipe asks for.
+fn trained(dir: &Path, recipe: &Recipe) -> Option<(u64, f64)> {
+    let (steps, seconds) = last_timing(dir)?;
+    let model = Model::open(dir).ok()?;
+    (model.recipe == *recipe && steps >= recipe.training.steps).then_some((steps, seconds))
+}
+
+/// Trains with a recipe, or goes on with it. Returns steps and seconds, or nothing if it was stopped, or if another
+/// process is at it.
+fn train_run(dir: &Path, recipe: &Recipe, stop: &AtomicBool) -> Result<Option<(u64, f64)>> {
+    let opened = match holds_run(dir) {
+        true => train::resume(dir),
+        false => Session::create(dir, recipe).map_err(Into::into),
+    };
+    let is_locked = |error: &anyhow::Error| {
+        matches!(error.downcast_ref(), Some(TrainError::Run(RunError::Locked { .. })))
+    };
+    let mut session = match opened {
+        Err(error) if is_locked(&error) => {
+            note(format_args!("another process is at '{}'", dir.display()));
+            return Ok(None);
+        }
+        opened => opened?,
+    };
+    if session.trainer().recipe() != recipe {
+        bail!(
+            "'{}' holds a run with other settings: choose another folder with --out, or remove it",
+            dir.display()
+        );
+    }
+    let (ending, _) = train::watch(&mut session, stop)?;
+    Ok(if ending == Ending::Interrupted { None } else { last_timing(dir) })
+}
+
+/// What the network of a cell is trained for.
+fn sizes(
+    args: &ReproduceArgs,
+    experiment: &Experiment,
+    cell: &Cell,
+    limit: usize,
+) -> Result<Sizes> {
+    if !args.all_sizes {
+        return Ok(Sizes::Own);
+    }
+    let mut cells = experiment.cells();
+    cells.retain(|other| {
+        other.problem.problem.name() == cell.problem.problem.name()
+            && other.paradigm == cell.paradigm
+    });
+    let mut sizes = Vec::new();
+    for other in cells {
+        // Contexts of CoT grow with the size: beyond the first that does not fit, none does.
+        if other.paradigm == Paradigm::Cot
+            && other.too_long(&test_set(args, other.problem)?, limit).is_some()
+        {
+            break;
+        }
+        sizes.push(other.problem.size);
+    }
+    Ok(Sizes::All(sizes))
 }
 
 /// The recipe of RoT cells.

@@ -25,6 +25,15 @@ pub struct Cell {
     pub paper: Option<[f64; 2]>,
 }
 
+/// What the network that a cell is tested with is trained for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sizes {
+    /// The cell's size alone.
+    Own,
+    /// All these, which the table has for the problem and which fit into the network.
+    All(Vec<u32>),
+}
+
 /// What is to be done for a cell.
 #[derive(Clone, Debug)]
 pub enum Plan {
@@ -51,15 +60,43 @@ impl Cell {
         (most as f64 * (LEAST_STEPS + (1.0 - LEAST_STEPS) * share)).round() as u64
     }
 
+    /// The name of the run that it is tested with, such as `mul-8-rot`, or `mul-rot` if that is for all sizes.
+    pub fn run_name(&self, sizes: &Sizes) -> String {
+        match sizes {
+            Sizes::Own => self.name(),
+            Sizes::All(_) => format!("{}-{}", self.problem.problem.name(), self.paradigm.name()),
+        }
+    }
+
+    /// Tokens of its longest context in a test set if they do not fit into a network that reads up to `limit`:
+    /// only a context of CoT grows with everything that is thought.
+    pub fn too_long(&self, test: &TestSet, limit: usize) -> Option<UBig> {
+        let needed = match self.paradigm {
+            Paradigm::Cot => longest_cot(test)?,
+            Paradigm::Rot | Paradigm::Wt => return None,
+        };
+        (needed > UBig::from(limit)).then_some(needed)
+    }
+
     /// The plan for it, where RoT is trained with `base` at the largest size. WT and CoT get at least as many
     /// steps as RoT at the same size, and at least as much computing.
-    pub fn plan(&self, base: &Recipe, test: &TestSet) -> Result<Plan, RecipeError> {
+    pub fn plan(&self, base: &Recipe, test: &TestSet, sizes: &Sizes) -> Result<Plan, RecipeError> {
+        let of_size = |size| ProblemSize { problem: self.problem.problem, size };
         let mut rot = base.clone();
-        rot.data.problems = vec![self.problem];
         rot.data.paradigm = Paradigm::Rot;
-        rot.training.steps = self.steps(base.training.steps);
+        // What RoT does at the largest size, it does at smaller ones on the way.
+        rot.data.problems = match sizes {
+            Sizes::Own => vec![self.problem],
+            Sizes::All(_) => vec![of_size(self.largest)],
+        };
+        if *sizes == Sizes::Own {
+            rot.training.steps = self.steps(base.training.steps);
+        }
         let mut recipe = rot.clone();
         recipe.data.paradigm = self.paradigm;
+        if let Sizes::All(sizes) = sizes {
+            recipe.data.problems = sizes.iter().copied().map(of_size).collect();
+        }
         match self.paradigm {
             Paradigm::Rot => return Ok(Plan::Train(Box::new(rot))),
             // Most of WT cannot be learnt, so there is nothing to gain from what is hardest.
@@ -71,10 +108,7 @@ impl Cell {
         }
         let trainer = Trainer::new(&recipe)?;
         let limit = trainer.network().limit();
-        if self.paradigm == Paradigm::Cot
-            && let Some(needed) = longest_cot(test)
-            && needed > UBig::from(limit)
-        {
+        if let Some(needed) = self.too_long(test, limit) {
             return Ok(Plan::TooLong { needed, limit });
         }
         let own = match step_cost(&trainer) {
@@ -124,15 +158,23 @@ mod tests {
     use crate::eval::Questions;
 
     fn plan(size: u32, paradigm: Paradigm) -> Plan {
+        plan_for(size, paradigm, &Sizes::Own)
+    }
+
+    fn plan_for(size: u32, paradigm: Paradigm, sizes: &Sizes) -> Plan {
         let problem = ProblemSize { problem: &Mul, size };
-        let cell = Cell { problem, paradigm, largest: size, paper: None };
+        let largest = match sizes {
+            Sizes::Own => size,
+            Sizes::All(_) => 4,
+        };
+        let cell = Cell { problem, paradigm, largest, paper: None };
         let questions = Questions { problem: &Mul, size, sampling: Sampling::Paper, seed: 0 };
         let test = TestSet::draw(&questions, 50, DEFAULT_MEMORY_LIMIT, || ()).unwrap();
         let base = Recipe::parse(
             "data.grow = 0.5\ntraining.steps = 100\ntraining.candidates = 512\ntraining.batch = 128\n\
              model = { kind = \"transformer\", layers = 1, width = 32, heads = 2 }",
         );
-        cell.plan(&base.unwrap(), &test).unwrap()
+        cell.plan(&base.unwrap(), &test, sizes).unwrap()
     }
 
     #[test]
@@ -155,6 +197,26 @@ mod tests {
         assert_eq!(steps(Paradigm::Rot), 100);
         assert!(steps(Paradigm::Wt) > 100, "contexts of WT are shorter");
         assert_eq!(steps(Paradigm::Cot), 100, "contexts of CoT are longer");
+    }
+
+    #[test]
+    fn a_network_for_all_sizes_is_the_same_for_each_of_them() {
+        let recipe = |size, paradigm| {
+            let sizes = Sizes::All(vec![2, 3, 4]);
+            match plan_for(size, paradigm, &sizes) {
+                Plan::Train(recipe) => recipe,
+                Plan::TooLong { .. } => panic!("it fits"),
+            }
+        };
+        let sizes = |recipe: &Recipe| -> Vec<u32> {
+            recipe.data.problems.iter().map(|problem| problem.size).collect()
+        };
+        for paradigm in [Paradigm::Wt, Paradigm::Rot] {
+            assert_eq!(recipe(2, paradigm), recipe(4, paradigm));
+        }
+        let [wt, rot] = [Paradigm::Wt, Paradigm::Rot].map(|paradigm| recipe(3, paradigm));
+        assert_eq!((sizes(&wt), sizes(&rot)), (vec![2, 3, 4], vec![4]));
+        assert!(wt.training.steps >= 100 && rot.training.steps == 100);
     }
 
     #[test]

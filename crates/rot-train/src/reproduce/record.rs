@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ProblemSize;
 use crate::run::{FileError, write_atomically};
 
 /// The result of a cell.
@@ -28,6 +29,9 @@ pub enum Status {
         problems: usize,
         /// Those with every step right.
         right: usize,
+        /// The problems of the training; none in results from before a cell could share its network with other sizes.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        trained_on: Vec<ProblemSize>,
         /// Steps of the training.
         steps: u64,
         /// Its seed.

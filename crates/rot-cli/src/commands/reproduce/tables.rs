@@ -77,10 +77,20 @@ impl Row {
             number(self.interval.map(|interval| interval[1])),
         ];
         fields.extend(match &self.status {
-            Some(Status::Measured { problems, right, steps, seed, seconds, threads, date }) => [
+            Some(Status::Measured {
+                problems,
+                right,
+                trained_on,
+                steps,
+                seed,
+                seconds,
+                threads,
+                date,
+            }) => [
                 "measured".to_owned(),
                 problems.to_string(),
                 right.to_string(),
+                trained_on.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
                 steps.to_string(),
                 seed.to_string(),
                 format!("{seconds:.1}"),
@@ -92,8 +102,8 @@ impl Row {
             Some(Status::TooLong { needed, limit }) => {
                 let mut fields = std::array::from_fn(|_| String::new());
                 fields[0] = "too long".to_owned();
-                fields[8].clone_from(needed);
-                fields[9] = limit.to_string();
+                fields[9].clone_from(needed);
+                fields[10] = limit.to_string();
                 fields
             }
             None => {
@@ -107,7 +117,7 @@ impl Row {
 }
 
 const HEADER: &str = "problem,size,paradigm,paper_mean,paper_std,accuracy,low,high,status,problems,right,\
-                      steps,seed,seconds,threads,date,needed_tokens,limit_tokens";
+                      trained_on,steps,seed,seconds,threads,date,needed_tokens,limit_tokens";
 
 /// Writes what is known of an experiment: its table twice, and its figure.
 pub(super) fn write_tables(folder: &Path, experiment: &Experiment, rows: &[Row]) -> Result<()> {
@@ -180,6 +190,7 @@ mod tests {
                     "mul-4-wt" => Some(Status::Measured {
                         problems: 200,
                         right: 163,
+                        trained_on: vec![cell.problem],
                         steps: 5,
                         seed: 0,
                         seconds: 1.5,
