@@ -14,6 +14,9 @@ pub enum Initial {
     Uniform(f32),
     /// Normal with that standard deviation.
     Normal(f32),
+    /// Biases of an LSTM's four gates, the second of which lets units forget so slowly that they remember for up to
+    /// so many tokens, some for a few only; the others are 0.
+    Memory(usize),
 }
 
 /// A named part of the parameters.
@@ -103,6 +106,13 @@ impl Layout {
                     let angle = std::f64::consts::TAU * unit();
                     (radius * libm::cos(angle) * f64::from(deviation)) as f32
                 }),
+                Initial::Memory(tokens) => {
+                    let units = part.len() / 4;
+                    part[units..2 * units].fill_with(|| {
+                        let remembered = 1.0 + unit() * (tokens as f64 - 1.0).max(0.0);
+                        libm::log(remembered) as f32
+                    });
+                }
             }
         }
         params
@@ -131,5 +141,13 @@ mod tests {
         assert!(params[uniform.clone()].iter().all(|x| x.abs() < 0.5));
         assert!((spread(&params[uniform]) - 0.5 / 3f32.sqrt()).abs() < 0.01);
         assert!((spread(&params[normal]) - 2.0).abs() < 0.06);
+
+        let mut layout = Layout::default();
+        layout.add("gates", &[400], Initial::Memory(50));
+        let params = layout.initial(7);
+        let (forget, most) = (&params[100..200], 50f32.ln());
+        assert!(forget.iter().all(|&bias| (0.0..most).contains(&bias)));
+        assert!(forget.iter().copied().fold(0.0, f32::max) > 0.9 * most);
+        assert!(params[..100].iter().chain(&params[200..]).all(|&bias| bias == 0.0));
     }
 }

@@ -49,11 +49,14 @@ pub struct LstmConfig {
     pub layers: usize,
     /// The most tokens in a sequence.
     pub limit: usize,
+    /// Tokens that units remember at most before they have learnt how long to; with 0 they begin as PyTorch's,
+    /// which forget half from token to token.
+    pub memory: usize,
 }
 
 impl Default for LstmConfig {
     fn default() -> LstmConfig {
-        LstmConfig { embedding: 64, hidden: 256, layers: 4, limit: 512 }
+        LstmConfig { embedding: 64, hidden: 256, layers: 4, limit: 512, memory: 0 }
     }
 }
 
@@ -86,12 +89,13 @@ struct Layer {
 impl Lstm {
     /// An LSTM for so many tokens.
     pub fn new(config: &LstmConfig, vocabulary: usize) -> Result<Lstm, ConfigError> {
-        let LstmConfig { embedding: width, hidden, layers, limit } = *config;
+        let LstmConfig { embedding: width, hidden, layers, limit, memory } = *config;
         ConfigError::check("vocabulary", vocabulary, 1..=usize::from(crate::UNSUPERVISED))?;
         ConfigError::check("embedding", width, 1..=65_536)?;
         ConfigError::check("hidden", hidden, 1..=65_536)?;
         ConfigError::check("layers", layers, 1..=1_000)?;
         ConfigError::check("limit", limit, 1..=1_048_576)?;
+        ConfigError::check("memory", memory, 0..=1_048_576)?;
         let mut layout = Layout::default();
         let embedding = layout.add("embedding.weight", &[vocabulary, width], Initial::Normal(1.0));
         let initial = Initial::Uniform((1.0 / (hidden as f64).sqrt()) as f32);
@@ -105,7 +109,10 @@ impl Lstm {
                 let weight_hh =
                     layout.add_matrices(name("weight_hh"), &[gates, vocabulary], initial, 4);
                 let bias_ih = layout.add(name("bias_ih"), &[gates], initial);
-                let bias_hh = layout.add(name("bias_hh"), &[gates], initial);
+                let bias_hh = match memory {
+                    0 => layout.add(name("bias_hh"), &[gates], initial),
+                    tokens => layout.add(name("bias_hh"), &[gates], Initial::Memory(tokens)),
+                };
                 let (name, shape) = (name("weight_hr"), [vocabulary, hidden]);
                 // The last one makes logits, not a hidden state.
                 let weight_hr = if l + 1 == config.layers {

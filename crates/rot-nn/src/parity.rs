@@ -129,6 +129,7 @@ impl Config {
                     embedding: need(self.input_size, "input_size")?,
                     hidden: need(self.hidden_size, "hidden_size")?,
                     limit,
+                    ..LstmConfig::default()
                 };
                 Ok(Box::new(Lstm::new(&config, vocabulary).map_err(said)?))
             }

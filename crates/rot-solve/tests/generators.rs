@@ -35,7 +35,8 @@ fn networks() -> Vec<Box<dyn Network>> {
         part_index: 4,
         ..transformer.clone()
     };
-    let lstm = LstmConfig { embedding: 8, hidden: 32, layers: 2, limit: LIMIT };
+    let lstm =
+        LstmConfig { embedding: 8, hidden: 32, layers: 2, limit: LIMIT, ..LstmConfig::default() };
     vec![
         Box::new(Transformer::new(&transformer, &roles).unwrap()),
         Box::new(Transformer::new(&better, &roles).unwrap()),

@@ -77,7 +77,7 @@ impl Experiment {
     /// Steps of RoT at the largest size of a problem.
     pub fn steps(&self) -> u64 {
         match self.network {
-            "lstm" => 6_000,
+            "lstm" => 4_000,
             _ => 2_000,
         }
     }

@@ -45,7 +45,7 @@ pub(crate) struct ReproduceArgs {
     /// Train one network for all sizes of a problem in a paradigm, instead of one for each cell.
     #[arg(long)]
     pub(crate) all_sizes: bool,
-    /// Training steps of RoT at the largest size of a problem, instead of 2,000, or 6,000 for the LSTM.
+    /// Training steps of RoT at the largest size of a problem, instead of 2,000, or 4,000 for the LSTM.
     /// Smaller sizes get fewer, down to 30%; WT and CoT at least as many, and at least as much computing.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) steps: Option<u64>,

@@ -5,7 +5,8 @@ use crate::kernels::testing::{assert_close, assert_gradient, noise};
 const VOCABULARY: usize = 5;
 
 fn tiny() -> Lstm {
-    Lstm::new(&LstmConfig { embedding: 3, hidden: 6, layers: 3, limit: 16 }, VOCABULARY).unwrap()
+    Lstm::new(&LstmConfig { embedding: 3, hidden: 6, layers: 3, limit: 16, memory: 4 }, VOCABULARY)
+        .unwrap()
 }
 
 /// Ids with targets, of every length that could go wrong.
