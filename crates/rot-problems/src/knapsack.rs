@@ -79,8 +79,9 @@ impl Problem for Knapsack {
     }
 
     /// Values and weights from 1 to 99; a capacity that holds the lightest item and at most all.
-    fn sample(&self, size: u32, _: Sampling, rng: &mut SampleRng, body: &mut Vec<Token>) {
-        let items: Vec<[u64; 2]> = (0..size).map(|_| [upto_99(rng), upto_99(rng)]).collect();
+    fn sample(&self, size: u32, sampling: Sampling, rng: &mut SampleRng, body: &mut Vec<Token>) {
+        let items: Vec<[u64; 2]> =
+            (0..size).map(|_| [(); 2].map(|()| upto_99(sampling, rng))).collect();
         let total: u64 = items.iter().map(|[_, weight]| weight).sum();
         let lightest = items.iter().map(|&[_, weight]| weight).min().unwrap_or(total);
         let capacity = rng.random_range(lightest..=total);

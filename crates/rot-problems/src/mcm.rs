@@ -100,11 +100,11 @@ impl Problem for Mcm {
     }
 
     /// Dimensions from 1 to 99.
-    fn sample(&self, size: u32, _: Sampling, rng: &mut SampleRng, body: &mut Vec<Token>) {
+    fn sample(&self, size: u32, sampling: Sampling, rng: &mut SampleRng, body: &mut Vec<Token>) {
         body.push(Token::MCM);
-        let mut rows = upto_99(rng);
+        let mut rows = upto_99(sampling, rng);
         let matrix = |_| {
-            let columns = upto_99(rng);
+            let columns = upto_99(sampling, rng);
             let matrix = [&Decimal::new(rows), TIMES, &Decimal::new(columns)].concat();
             rows = columns;
             matrix

@@ -19,9 +19,12 @@ pub fn push_digits(count: u32, rng: &mut SampleRng, out: &mut Vec<Token>) {
     out.extend((0..count).map(|_| Token::digit(rng.random_range(0..10))));
 }
 
-/// From 1 to 99, all equally likely.
-pub fn upto_99(rng: &mut SampleRng) -> u64 {
-    rng.random_range(1..=99)
+/// From 1 to 99, all equally likely; with repetitive digits one of 1 to 9, alone, twice or before a zero.
+pub fn upto_99(sampling: Sampling, rng: &mut SampleRng) -> u64 {
+    match sampling {
+        Sampling::Paper | Sampling::Uniform => rng.random_range(1..=99),
+        Sampling::Repetitive => rng.random_range(1..=9) * [1, 10, 11][rng.random_range(0..3)],
+    }
 }
 
 /// Adds items with a separator between them.

@@ -271,6 +271,24 @@ fn sequences_are_uniform() {
 }
 
 #[test]
+fn repetitive_items_and_matrices_are_of_one_digit() {
+    let questions = bodies(&Mcm, 4, Sampling::Repetitive, 500).chain(
+        bodies(&Knapsack, 4, Sampling::Repetitive, 500).map(|body| {
+            split(&body[..], Token::AT)[0].to_vec() // The capacity is what it is.
+        }),
+    );
+    let mut lengths = [0; 2];
+    for body in questions {
+        for number in body[1..].split(|token| token.as_digit().is_none()) {
+            let same = |digit: &Token| *digit == number[0] || *digit == Token::D0;
+            assert!(number[0] != Token::D0 && number.iter().all(same));
+            lengths[number.len() - 1] += 1;
+        }
+    }
+    assert!(lengths[0] > 2_000 && lengths[1] > lengths[0], "{lengths:?}");
+}
+
+#[test]
 fn items_and_matrices_are_uniform() {
     let number = |tokens: &[Token]| usize::try_from(value(tokens)).expect("a small number");
     let mut counts = vec![0; 99];

@@ -17,7 +17,7 @@ pub use card::{Card, CardError, Claim, FreeRunClaim};
 pub use data::{BatchSize, DataError, Source};
 pub use model::{Model, ModelError};
 pub use recipe::{
-    Data, Evaluation, ModelConfig, ProblemSize, Recipe, RecipeError, Schedule, Training,
+    Data, Evaluation, ModelConfig, ProblemSize, Recipe, RecipeError, Schedule, Start, Training,
 };
 pub use session::{Ending, Event, Session, TrainError};
 pub use trainer::{Step, Trainer};

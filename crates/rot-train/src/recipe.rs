@@ -4,6 +4,7 @@
 //! a recipe leaves out have the paper's values, which stand in the `Default`s here and in `rot-nn`;
 //! the run folder keeps the recipe with all of them filled in.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -24,6 +25,9 @@ const MOST_CONTEXTS: usize = 1_000_000;
 pub struct Recipe {
     /// Decides the parameters at the start and the questions that are drawn.
     pub seed: u64,
+    /// What training goes on from, instead of random parameters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<Start>,
     /// What is trained on.
     pub data: Data,
     /// What is trained.
@@ -34,6 +38,17 @@ pub struct Recipe {
     pub training: Training,
     /// How it is tested on the way.
     pub evaluation: Evaluation,
+}
+
+/// Weights that training goes on from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Start {
+    /// A weights file, or the folder of a run. Only the beginning of a run reads it.
+    pub weights: PathBuf,
+    /// How they were made; the beginning of a run fills it in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recipe: Option<Box<Recipe>>,
 }
 
 /// What is trained on.

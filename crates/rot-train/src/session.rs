@@ -140,17 +140,23 @@ impl Session {
     /// Starts a run in a folder that holds none yet. The last batch is drawn, with problems of full size,
     /// so that those that do not fit the model show before the folder is made.
     pub fn create(dir: &Path, recipe: &Recipe) -> Result<Session, TrainError> {
-        let trainer = Trainer::new(recipe)
-            .map_err(|source| TrainError::Recipe { place: "the recipe".to_owned(), source })?;
+        let wrong = |source| TrainError::Recipe { place: "the recipe".to_owned(), source };
+        let mut trainer = Trainer::new(recipe).map_err(wrong)?;
+        trainer.start().map_err(wrong)?;
         trainer.source().batch(recipe.training.steps.saturating_sub(1))?;
         let tests = tests(recipe)?;
         let folder = RunFolder::create(dir)?;
         let vocabulary = trainer.source().vocabulary().to_string();
         write_text(&folder.vocabulary(), &format!("{vocabulary}\n"))?;
-        write_text(&folder.recipe(), &recipe.to_toml())?;
+        write_text(&folder.recipe(), &trainer.recipe().to_toml())?;
         let metrics = Metrics::create(&folder, &VALUES, &TIMINGS)?;
         let (progress, clock) = (Progress::default(), Clock::new(0.0));
-        Ok(Session { folder, trainer, metrics, tests, progress, clock })
+        let mut session = Session { folder, trainer, metrics, tests, progress, clock };
+        if recipe.start.is_some() {
+            // Whatever becomes of the weights, the run has them.
+            session.save()?;
+        }
+        Ok(session)
     }
 
     /// Goes on with the run in a folder, from its newest checkpoint that is whole. Also returns what was
@@ -169,6 +175,7 @@ impl Session {
         let mut trainer = Trainer::new(&recipe).map_err(wrong)?;
         let tests = tests(&recipe)?;
         let Some(newest) = folder.newest_checkpoint()? else {
+            trainer.start().map_err(wrong)?;
             let metrics = Metrics::create(&folder, &VALUES, &TIMINGS)?;
             let (progress, clock) = (Progress::default(), Clock::new(0.0));
             return Ok((Session { folder, trainer, metrics, tests, progress, clock }, Vec::new()));

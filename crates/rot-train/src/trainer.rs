@@ -65,6 +65,31 @@ impl Trainer {
         })
     }
 
+    /// Goes on from the weights that the recipe names, if it names some, and notes how they were made.
+    pub(crate) fn start(&mut self) -> Result<(), RecipeError> {
+        let Some(start) = &mut self.recipe.start else { return Ok(()) };
+        let wrong = |what: String| Err(RecipeError::Setting(format!("[start] {what}")));
+        let model = match Model::open(&start.weights) {
+            Ok(model) => model,
+            Err(error) => return wrong(error.to_string()),
+        };
+        let weights = start.weights.display();
+        if model.recipe.model != self.recipe.model {
+            return wrong(format!("'{weights}' has other settings in [model]: take over those"));
+        }
+        if model.vocabulary != *self.source.vocabulary() {
+            return wrong(format!(
+                "'{weights}' knows the tokens {}, and the problems need {}",
+                model.vocabulary,
+                self.source.vocabulary()
+            ));
+        }
+        start.recipe = Some(Box::new(model.recipe));
+        self.average = self.average.is_some().then(|| model.params.clone());
+        self.params = model.params;
+        Ok(())
+    }
+
     /// The recipe.
     pub fn recipe(&self) -> &Recipe {
         &self.recipe
