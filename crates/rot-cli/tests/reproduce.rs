@@ -91,6 +91,20 @@ fn one_network_is_tested_at_all_sizes() {
 }
 
 #[test]
+fn shipped_weights_are_tested_without_training() {
+    let folder = tempfile::tempdir().unwrap();
+    let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
+    let models = models.to_str().unwrap();
+    let settings = ["transformer-arith", "--models", models, "--count", "20", "--json"];
+    let cell = |name| rot(&[&settings[..], &["--cell", name]].concat(), folder.path());
+    let measured = row(&cell("mul-8-rot"), "rot", 8);
+    assert_eq!((measured["right"].as_u64(), measured["seconds"].as_f64()), (Some(20), None));
+    assert_eq!(measured["weights"], "mul-32.safetensors");
+    assert_eq!(measured["trained_on"][0], "mul-32");
+    assert!(!folder.path().join("transformer-arith/mul-rot").exists());
+}
+
+#[test]
 fn what_does_not_fit_is_said_and_not_trained() {
     let folder = tempfile::tempdir().unwrap();
     let cell = ["transformer-arith", "--cell", "mul-8-cot", "--count", "20", "--json"];
@@ -188,6 +202,16 @@ fn a_run_is_shipped_with_what_is_measured_of_it() {
     let verified = run(&["verify", "models", "--full"]);
     assert!(verified.status.success(), "{}", stderr(&verified));
     assert_eq!(String::from_utf8(verified.stdout).unwrap().lines().count(), 2);
+
+    // A run that went on from another says so, with both recipes.
+    fs::write(folder.path().join("more.toml"), format!("{recipe}\n[start]\nweights = 'run'"))
+        .unwrap();
+    assert!(run(&["train", "more.toml", "--out", "more"]).status.success());
+    let shipped = run(&["ship", "more", "--out", "cards/more", "--count", "10"]);
+    assert!(shipped.status.success(), "{}", stderr(&shipped));
+    let text = fs::read_to_string(folder.path().join("cards/more.md")).unwrap();
+    assert!(text.contains(", after 3 steps of the recipe in [start]."), "{text}");
+    assert!(text.contains("[start.recipe.training]") && text.contains("\n[training]"), "{text}");
 
     for (args, said) in [
         (&["ship", "models", "--out", "x"][..], "holds no run"),

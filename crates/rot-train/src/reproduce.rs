@@ -10,7 +10,7 @@ mod record;
 
 pub use cell::{Cell, Plan, Sizes};
 pub use paper::Stated;
-pub use record::{Record, RecordError, Status};
+pub use record::{Measured, Record, RecordError, Status};
 
 use rot_core::Paradigm;
 use rot_problems::PROBLEMS;

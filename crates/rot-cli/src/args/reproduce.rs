@@ -22,7 +22,8 @@ SLURM_ARRAY_TASK_MIN and SLURM_ARRAY_TASK_COUNT, or JOB_COMPLETION_INDEX with JO
 Examples:
   rot reproduce --list
   rot reproduce transformer-arith --cell mul-2-wt --steps 20 --count 100 --out results
-  rot reproduce transformer-arith --all-sizes --budget 8h --out results")]
+  rot reproduce transformer-arith --all-sizes --budget 8h --out results
+  rot reproduce transformer-arith --models models --cell mul-16-rot --count 100")]
 pub(crate) struct ReproduceArgs {
     /// The experiment; see --list.
     #[arg(required_unless_present = "list")]
@@ -45,6 +46,9 @@ pub(crate) struct ReproduceArgs {
     /// Train one network for all sizes of a problem in a paradigm, instead of one for each cell.
     #[arg(long)]
     pub(crate) all_sizes: bool,
+    /// Test the RoT weights of this folder, such as mul-32.safetensors, at all sizes of their problem, instead of training.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) models: Option<PathBuf>,
     /// Training steps of RoT at the largest size of a problem, instead of 2,000, or 4,000 for the LSTM.
     /// Smaller sizes get fewer, down to 30%; WT and CoT at least as many, and at least as much computing.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]

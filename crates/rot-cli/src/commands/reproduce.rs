@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Parser;
 use rot_core::Paradigm;
 use rot_train::eval::{TestSet, evaluate};
-use rot_train::reproduce::{Cell, EXPERIMENTS, Experiment, Plan, Record, Sizes, Status};
+use rot_train::reproduce::{Cell, EXPERIMENTS, Experiment, Measured, Plan, Record, Sizes, Status};
 use rot_train::run::{RunError, holds_run, last_timing};
 use rot_train::{Ending, Model, ProblemSize, Recipe, Session, TrainError};
 
@@ -157,13 +157,19 @@ fn measure(
 ) -> Result<bool> {
     let name = cell.name();
     let test = test_set(args, cell.problem)?;
+    let write = |status| Record { cell: name.clone(), status }.write(&record(folder, cell));
+    if let Some(weights) = shipped(args, cell) {
+        let tested = tested(&Model::open(&weights)?, &test, cell)?;
+        let weights = weights.file_name().map(|name| name.to_string_lossy().into_owned());
+        write(Status::Measured(Measured { weights, ..tested }))?;
+        return Ok(true);
+    }
     let base = base(args, experiment)?;
     let sizes = sizes(args, experiment, cell, base.model.limit())?;
     let recipe = match cell.plan(&base, &test, &sizes)? {
         Plan::Train(recipe) => recipe,
         Plan::TooLong { needed, limit } => {
-            let status = Status::TooLong { needed: needed.to_string(), limit };
-            Record { cell: name, status }.write(&record(folder, cell))?;
+            write(Status::TooLong { needed: needed.to_string(), limit })?;
             return Ok(true);
         }
     };
@@ -173,24 +179,36 @@ fn measure(
         None => train_run(&dir, &recipe, stop)?,
     };
     let Some((steps, seconds)) = made else { return Ok(false) };
-    let model = Model::open(&dir)?;
+    let tested = tested(&Model::open(&dir)?, &test, cell)?;
+    let threads = Some(rayon::current_num_threads());
+    write(Status::Measured(Measured { steps, seconds: Some(seconds), threads, ..tested }))?;
+    Ok(true)
+}
+
+/// The weights for all sizes of a cell's problem that are in the folder of models, if it was given.
+fn shipped(args: &ReproduceArgs, cell: &Cell) -> Option<PathBuf> {
+    let largest = ProblemSize { size: cell.largest, ..cell.problem };
+    let weights = args.models.as_ref()?.join(format!("{largest}.safetensors"));
+    (cell.paradigm == Paradigm::Rot && weights.is_file()).then_some(weights)
+}
+
+/// What a model is tested with, and how well it does.
+fn tested(model: &Model, test: &TestSet, cell: &Cell) -> Result<Measured> {
     let meter = Meter::new("reading", "tokens");
-    let evaluation = evaluate(&model, &test, cell.paradigm, 0, |progress| {
+    let evaluation = evaluate(model, test, cell.paradigm, 0, |progress| {
         meter.add(progress.tokens as u64, progress.of as u64);
     })?;
-    drop(meter);
-    let status = Status::Measured {
+    Ok(Measured {
         problems: evaluation.problems,
         right: evaluation.right_problems,
-        trained_on: recipe.data.problems.clone(),
-        steps,
-        seed: args.seed,
-        seconds,
-        threads: rayon::current_num_threads(),
+        trained_on: model.recipe.data.problems.clone(),
+        steps: model.recipe.training.steps,
+        seed: model.recipe.seed,
+        weights: None,
+        seconds: None,
+        threads: None,
         date: today(),
-    };
-    Record { cell: name, status }.write(&record(folder, cell))?;
-    Ok(true)
+    })
 }
 
 /// Steps and seconds of the run in a folder, if it has made all that a recipe asks for.

@@ -7,7 +7,7 @@ use anyhow::Result;
 use rot_core::Paradigm;
 use rot_train::eval::wilson;
 use rot_train::run::{Precision, holds_run, last_timing};
-use rot_train::{Card, Claim, Model, ModelConfig};
+use rot_train::{Card, Claim, Model, ModelConfig, Recipe};
 
 use super::measure::{full_count, measure, questions};
 use super::train::duration;
@@ -56,13 +56,13 @@ pub(crate) fn run(args: &ShipArgs) -> Result<()> {
         note(format_args!("{problem}: {}", text_of(&claim)));
         claims.push(claim);
     }
-    let card = Card { weights: file, training: training(args), claims };
+    let card = Card { weights: file, training: training(args, &model.recipe), claims };
     write(folder, &Card::file_name(name), &card.to_toml())?;
     write(folder, &format!("{name}.md"), &markdown(name, &model, &card))
 }
 
-/// How long the training took.
-fn training(args: &ShipArgs) -> String {
+/// How long the training took, and what it went on from.
+fn training(args: &ShipArgs, recipe: &Recipe) -> String {
     let mut text = match last_timing(&args.run) {
         Some((steps, seconds)) => format!("{} in {}", counted(steps, "step"), duration(seconds)),
         None => "no steps".to_owned(),
@@ -70,7 +70,16 @@ fn training(args: &ShipArgs) -> String {
     if let Some(machine) = &args.machine {
         text += &format!(" on {machine}");
     }
-    text + &format!(", {}", today())
+    text += &format!(", {}", today());
+    let mut recipe = recipe;
+    while let Some(earlier) = recipe.start.as_ref().and_then(|start| start.recipe.as_deref()) {
+        text += &format!(
+            ", after {} of the recipe in [start]",
+            counted(earlier.training.steps, "step")
+        );
+        recipe = earlier;
+    }
+    text
 }
 
 fn text_of(claim: &Claim) -> String {

@@ -23,26 +23,8 @@ pub struct Record {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum Status {
-    /// It was trained and tested.
-    Measured {
-        /// Problems of the test, all different.
-        problems: usize,
-        /// Those with every step right.
-        right: usize,
-        /// The problems of the training; none in results from before a cell could share its network with other sizes.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        trained_on: Vec<ProblemSize>,
-        /// Steps of the training.
-        steps: u64,
-        /// Its seed.
-        seed: u64,
-        /// Seconds of training.
-        seconds: f64,
-        /// Threads that trained.
-        threads: usize,
-        /// The day, as `2026-01-31`.
-        date: String,
-    },
+    /// It was tested.
+    Measured(Measured),
     /// Its contexts do not fit.
     TooLong {
         /// Tokens of the longest context, a decimal number.
@@ -50,6 +32,33 @@ pub enum Status {
         /// The most that fit.
         limit: usize,
     },
+}
+
+/// A test, and the network that was tested.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Problems of the test, all different.
+    pub problems: usize,
+    /// Those with every step right.
+    pub right: usize,
+    /// The problems of the training; none in results from before a cell could share its network with other sizes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trained_on: Vec<ProblemSize>,
+    /// Steps of the training.
+    pub steps: u64,
+    /// Its seed.
+    pub seed: u64,
+    /// The file of the weights, if they were there before: their card says how they were made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<String>,
+    /// Seconds of training, if it was trained for the table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+    /// Threads that trained it then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<usize>,
+    /// The day, as `2026-01-31`.
+    pub date: String,
 }
 
 /// A result that cannot be read.

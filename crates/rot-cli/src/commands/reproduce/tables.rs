@@ -31,7 +31,7 @@ pub(super) struct Row {
 impl Row {
     pub(super) fn new(cell: &Cell, status: Option<Status>) -> Row {
         let counts = match &status {
-            Some(Status::Measured { problems, right, .. }) => Some((*right, *problems)),
+            Some(Status::Measured(measured)) => Some((measured.right, measured.problems)),
             _ => None,
         };
         Row {
@@ -77,33 +77,29 @@ impl Row {
             number(self.interval.map(|interval| interval[1])),
         ];
         fields.extend(match &self.status {
-            Some(Status::Measured {
-                problems,
-                right,
-                trained_on,
-                steps,
-                seed,
-                seconds,
-                threads,
-                date,
-            }) => [
-                "measured".to_owned(),
-                problems.to_string(),
-                right.to_string(),
-                trained_on.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
-                steps.to_string(),
-                seed.to_string(),
-                format!("{seconds:.1}"),
-                threads.to_string(),
-                date.clone(),
-                String::new(),
-                String::new(),
-            ],
+            Some(Status::Measured(measured)) => {
+                let trained_on: Vec<String> =
+                    measured.trained_on.iter().map(ToString::to_string).collect();
+                [
+                    "measured".to_owned(),
+                    measured.problems.to_string(),
+                    measured.right.to_string(),
+                    trained_on.join(" "),
+                    measured.steps.to_string(),
+                    measured.seed.to_string(),
+                    measured.weights.clone().unwrap_or_default(),
+                    measured.seconds.map_or_else(String::new, |seconds| format!("{seconds:.1}")),
+                    number(measured.threads.map(|threads| threads as f64)),
+                    measured.date.clone(),
+                    String::new(),
+                    String::new(),
+                ]
+            }
             Some(Status::TooLong { needed, limit }) => {
                 let mut fields = std::array::from_fn(|_| String::new());
                 fields[0] = "too long".to_owned();
-                fields[9].clone_from(needed);
-                fields[10] = limit.to_string();
+                fields[10].clone_from(needed);
+                fields[11] = limit.to_string();
                 fields
             }
             None => {
@@ -117,7 +113,7 @@ impl Row {
 }
 
 const HEADER: &str = "problem,size,paradigm,paper_mean,paper_std,accuracy,low,high,status,problems,right,\
-                      trained_on,steps,seed,seconds,threads,date,needed_tokens,limit_tokens";
+                      trained_on,steps,seed,weights,seconds,threads,date,needed_tokens,limit_tokens";
 
 /// Writes what is known of an experiment: its table twice, and its figure.
 pub(super) fn write_tables(folder: &Path, experiment: &Experiment, rows: &[Row]) -> Result<()> {
@@ -174,6 +170,8 @@ fn panel<'a>(problem: &'a str, rows: &[Row]) -> Panel<'a> {
 
 #[cfg(test)]
 mod tests {
+    use rot_train::reproduce::Measured;
+
     use super::*;
 
     #[test]
@@ -187,16 +185,17 @@ mod tests {
                     "mul-8-cot" => {
                         Some(Status::TooLong { needed: "123456".to_owned(), limit: 2048 })
                     }
-                    "mul-4-wt" => Some(Status::Measured {
+                    "mul-4-wt" => Some(Status::Measured(Measured {
                         problems: 200,
                         right: 163,
                         trained_on: vec![cell.problem],
                         steps: 5,
                         seed: 0,
-                        seconds: 1.5,
-                        threads: 2,
+                        weights: None,
+                        seconds: Some(1.5),
+                        threads: Some(2),
                         date: "2026-01-31".to_owned(),
-                    }),
+                    })),
                     _ => None,
                 };
                 Row::new(cell, status)
