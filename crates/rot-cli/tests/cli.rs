@@ -514,10 +514,11 @@ fn the_examples_in_the_help_work() {
         let help = prints(&args);
         let (_, after) = help.rsplit_once("Example").expect("an example in the help");
         let lines = after.lines().skip(1).map_while(|line| line.strip_prefix("  "));
-        // All sizes of the paper take a minute; `runs` are models that are not here, nor are servers.
+        // All sizes of the paper take a minute; `runs` and `models` are not here, nor are servers.
         let quick = |line: &&str| {
             !line.starts_with("rot stats  ")
                 && !line.contains(" runs/")
+                && !line.contains("--models")
                 && !line.contains("--budget")
                 && !line.contains("--base-url")
         };

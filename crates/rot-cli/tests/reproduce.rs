@@ -140,6 +140,7 @@ fn wrong_names_say_what_there_is() {
         (&["sorting", "--cell", "mul-2-wt"][..], "sort-8-rot"),
         (&["sorting", "--shard", "3/2"][..], "1/4"),
         (&["sorting", "--budget", "soon"][..], "budget"),
+        (&["sorting", "--models", "no-such-folder"][..], "no folder 'no-such-folder'"),
     ] {
         let output = rot(args, folder.path());
         assert_eq!(output.status.code(), Some(2), "{args:?}");

@@ -46,7 +46,8 @@ pub(crate) struct ReproduceArgs {
     /// Train one network for all sizes of a problem in a paradigm, instead of one for each cell.
     #[arg(long)]
     pub(crate) all_sizes: bool,
-    /// Test the RoT weights of this folder, such as mul-32.safetensors, at all sizes of their problem, instead of training.
+    /// Test the RoT weights of this folder, such as mul-32.safetensors, at all sizes of their problem, instead of
+    /// training. What it has no weights for is trained.
     #[arg(long, value_name = "DIR")]
     pub(crate) models: Option<PathBuf>,
     /// Training steps of RoT at the largest size of a problem, instead of 2,000, or 4,000 for the LSTM.

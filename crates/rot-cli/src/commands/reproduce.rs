@@ -61,6 +61,10 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<()> {
             names.join(", ")
         ))
     })?;
+    if let Some(models) = args.models.as_ref().filter(|models| !models.is_dir()) {
+        let text = format!("--models: there is no folder '{}'", models.display());
+        return Err(WrongUsage(text).into());
+    }
     let cells = chosen(args, experiment)?;
     let folder = args.out.join(experiment.name);
     make_folder(&folder)?;
