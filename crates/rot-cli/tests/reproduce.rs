@@ -102,6 +102,15 @@ fn shipped_weights_are_tested_without_training() {
     assert_eq!(measured["weights"], "mul-32.safetensors");
     assert_eq!(measured["trained_on"][0], "mul-32");
     assert!(!folder.path().join("transformer-arith/mul-rot").exists());
+
+    // Weights of a Transformer, under the name that the LSTM's would have.
+    let weights = Path::new(models).join("add-64.safetensors");
+    fs::copy(weights, folder.path().join("add-16.safetensors")).unwrap();
+    let here = folder.path().to_str().unwrap();
+    let other = ["lstm", "--models", here, "--cell", "add-2-rot", "--count", "20"];
+    let output = rot(&other, folder.path());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("not the kind of network"), "{}", stderr(&output));
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod shard;
 mod tables;
 
 use std::io::Write;
+use std::mem::discriminant;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -162,13 +163,20 @@ fn measure(
     let name = cell.name();
     let test = test_set(args, cell.problem)?;
     let write = |status| Record { cell: name.clone(), status }.write(&record(folder, cell));
+    let base = base(args, experiment)?;
     if let Some(weights) = shipped(args, cell) {
-        let tested = tested(&Model::open(&weights)?, &test, cell)?;
+        let model = Model::open(&weights)?;
+        if discriminant(&model.recipe.model) != discriminant(&base.model) {
+            let (path, name) = (weights.display(), experiment.name);
+            bail!(
+                "'{path}' is not the kind of network that {name} is about: choose another --models"
+            );
+        }
+        let tested = tested(&model, &test, cell)?;
         let weights = weights.file_name().map(|name| name.to_string_lossy().into_owned());
         write(Status::Measured(Measured { weights, ..tested }))?;
         return Ok(true);
     }
-    let base = base(args, experiment)?;
     let sizes = sizes(args, experiment, cell, base.model.limit())?;
     let recipe = match cell.plan(&base, &test, &sizes)? {
         Plan::Train(recipe) => recipe,
