@@ -99,9 +99,12 @@ pub struct BatchSize {
     pub learnt: usize,
 }
 
-/// A kind of problem, and how many contexts are drawn from each.
+/// A kind of problem.
 struct Kind {
     problem: ProblemSize,
+    /// How often it stands in the recipe.
+    times: usize,
+    /// How many contexts are drawn from each problem.
     contexts: usize,
 }
 
@@ -157,7 +160,7 @@ impl Source {
             by_class: false,
             smaller: 0.0,
         };
-        for &problem in &data.problems {
+        for (problem, times) in data.kinds() {
             // A size that cannot be is the recipe's fault.
             Sampler::new(problem.problem, problem.size, data.sampling, recipe.seed)?;
             let contexts = match (data.paradigm, data.contexts_per_problem) {
@@ -165,7 +168,7 @@ impl Source {
                 (Paradigm::Rot, contexts) => contexts,
                 (Paradigm::Cot | Paradigm::Wt, _) => 1,
             };
-            source.problems.push(Kind { problem, contexts });
+            source.problems.push(Kind { problem, times, contexts });
         }
         if source.is_balanced() {
             source.count_shapes();
@@ -193,10 +196,15 @@ impl Source {
         }
     }
 
-    /// How long contexts are, each kind of problem counted alike.
+    /// How long contexts are.
     fn mean_tokens(&self) -> f64 {
-        let kinds = self.problems.iter().map(|kind| self.mean_tokens_of(kind));
-        kinds.sum::<f64>() / self.problems.len() as f64
+        let kinds = self.problems.iter().map(|kind| kind.times as f64 * self.mean_tokens_of(kind));
+        kinds.sum::<f64>() / self.times() as f64
+    }
+
+    /// How many problems stand in the recipe.
+    fn times(&self) -> usize {
+        self.recipe.data.problems.len()
     }
 
     /// How long contexts of a kind are, by the first that are drawn.
@@ -240,7 +248,7 @@ impl Source {
     fn count_shapes(&mut self) {
         let (mut shapes, mut scratch) = (Shapes::default(), Scratch::default());
         for kind in &self.problems {
-            let mut left = COUNTED / self.problems.len();
+            let mut left = COUNTED / self.times() * kind.times;
             for index in 0..left as u64 {
                 if left == 0 || self.unfold(kind.problem, index, &mut scratch).is_err() {
                     break;
@@ -258,14 +266,16 @@ impl Source {
     }
 
     /// What is drawn for a step, in chunks of about the same number of tokens. Kinds of problems get the
-    /// same share of the contexts; what is left over goes to the first of them.
+    /// share of the contexts with which they stand in the recipe; what is left over goes to the first of them.
     pub fn batch(&self, step: u64) -> Result<Vec<Packed>, DataError> {
-        let (contexts, kinds) = (self.size.drawn, &self.problems);
-        let mut problems = Vec::new();
-        for (place, kind) in kinds.iter().enumerate() {
+        let (contexts, times) = (self.size.drawn, self.times());
+        let (mut problems, mut place) = (Vec::new(), 0);
+        for kind in &self.problems {
             let problem = self.grown(kind.problem, step);
-            let most = contexts.div_ceil(kinds.len()).div_ceil(kind.contexts) as u64;
-            let mut left = (contexts + kinds.len() - 1 - place) / kinds.len();
+            let most = (contexts.div_ceil(times) * kind.times).div_ceil(kind.contexts) as u64;
+            let before = |place: usize| contexts / times * place + (contexts % times).min(place);
+            let mut left = before(place + kind.times) - before(place);
+            place += kind.times;
             for index in 0..most {
                 let count = left.min(kind.contexts);
                 if count == 0 {

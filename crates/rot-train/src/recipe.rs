@@ -55,7 +55,8 @@ pub struct Start {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Data {
-    /// Problems with their sizes, such as `mul-4`, taken in turn.
+    /// Problems with their sizes, such as `mul-4`, taken in turn: one that stands there twice has twice as
+    /// many contexts drawn from it.
     pub problems: Vec<ProblemSize>,
     /// How they are put before the model: rot, cot or wt.
     #[serde(with = "named")]
@@ -436,6 +437,30 @@ impl Recipe {
             return wrong("[optimizer] betas and muon_momentum must be at least 0 and below 1");
         }
         Ok(())
+    }
+}
+
+impl Data {
+    /// The different problems, and how often each stands among them.
+    pub fn kinds(&self) -> Vec<(ProblemSize, usize)> {
+        let mut kinds: Vec<(ProblemSize, usize)> = Vec::new();
+        for &problem in &self.problems {
+            match kinds.iter_mut().find(|(kind, _)| *kind == problem) {
+                Some((_, times)) => *times += 1,
+                None => kinds.push((problem, 1)),
+            }
+        }
+        kinds
+    }
+
+    /// The different problems as text, such as `mcm-12 (3 times)`.
+    pub fn names(&self) -> Vec<String> {
+        let name = |(problem, times)| match times {
+            1 => format!("{problem}"),
+            2 => format!("{problem} (twice)"),
+            times => format!("{problem} ({times} times)"),
+        };
+        self.kinds().into_iter().map(name).collect()
     }
 }
 

@@ -371,7 +371,7 @@ fn write_text(path: &Path, text: &str) -> Result<(), FileError> {
 
 /// The problems that a run is tested with.
 fn tests(recipe: &Recipe) -> Result<Vec<(ProblemSize, TestSet)>, TrainError> {
-    let draw = |&problem: &ProblemSize| {
+    let draw = |(problem, _): (ProblemSize, usize)| {
         let ProblemSize { problem: kind, size } = problem;
         let sampling = recipe.data.sampling;
         let questions = Questions { problem: kind, size, sampling, seed: VALIDATION_SEED };
@@ -381,7 +381,7 @@ fn tests(recipe: &Recipe) -> Result<Vec<(ProblemSize, TestSet)>, TrainError> {
         }
         Ok((problem, TestSet::draw(&questions, count, DEFAULT_MEMORY_LIMIT, || ())?))
     };
-    recipe.data.problems.iter().map(draw).collect()
+    recipe.data.kinds().into_iter().map(draw).collect()
 }
 
 const PROGRESS: &str = "progress";

@@ -213,7 +213,7 @@ fn tested(model: &Model, test: &TestSet, cell: &Cell) -> Result<Measured> {
     Ok(Measured {
         problems: evaluation.problems,
         right: evaluation.right_problems,
-        trained_on: model.recipe.data.problems.clone(),
+        trained_on: model.recipe.data.kinds().into_iter().map(|(problem, _)| problem).collect(),
         steps: model.recipe.training.steps,
         seed: model.recipe.seed,
         weights: None,

@@ -43,11 +43,11 @@ pub(crate) fn run(args: &ShipArgs) -> Result<()> {
 
     let model = Model::open(&weights)?;
     let problems = match args.problem.as_slice() {
-        [] => &model.recipe.data.problems,
-        problems => problems,
+        [] => model.recipe.data.kinds().into_iter().map(|(problem, _)| problem).collect(),
+        problems => problems.to_vec(),
     };
     let mut claims = Vec::new();
-    for &problem in problems {
+    for problem in problems {
         let count = match args.count {
             Some(count) => count as usize,
             None => full_count(&questions(problem, args.seed))?,
@@ -97,13 +97,12 @@ fn markdown(name: &str, model: &Model, card: &Card) -> String {
         ModelConfig::Transformer(_) => "Transformer",
         ModelConfig::Lstm(_) => "LSTM",
     };
-    let problems: Vec<String> = recipe.data.problems.iter().map(ToString::to_string).collect();
     let mut text = format!(
         "# {name}\n\nA {kind} of {} parameters, trained on {} in the paradigm RoT with seed {}: {}.\n\
          Teacher-forced, a problem is right if every step of it is; on its own, if the answer is.\n\n\
          | problem | test seed | right, every step | 95% interval | right, on its own |\n|---|---|---|---|---|\n",
         grouped(model.params.len()),
-        problems.join(", "),
+        recipe.data.names().join(", "),
         recipe.seed,
         card.training,
     );

@@ -219,3 +219,21 @@ fn several_problems_take_turns() {
     let plus = source.vocabulary.id(Token::PLUS).unwrap() as u8;
     assert_eq!(drawn.iter().filter(|(ids, _)| ids.contains(&plus)).count(), 128);
 }
+
+#[test]
+fn what_stands_twice_is_drawn_twice_as_often_and_anew() {
+    let text = "data.problems = [\"add-9\", \"sub-9\", \"add-9\"]\ndata.paradigm = \"wt\"";
+    let source = Source::new(&Recipe::parse(text).unwrap(), 512).unwrap();
+    assert_eq!(source.recipe.data.names(), ["add-9 (twice)", "sub-9"]);
+    let plus = source.vocabulary.id(Token::PLUS).unwrap() as u8;
+    let sums = |step| {
+        let mut drawn = contexts(&source.batch(step).unwrap());
+        drawn.retain(|(ids, _)| ids.contains(&plus));
+        drawn
+    };
+    // Of 256 contexts, with what is left over.
+    let sums = [sums(0), sums(1)].concat();
+    assert_eq!(sums.len(), 2 * 171);
+    let different: std::collections::BTreeSet<_> = sums.iter().collect();
+    assert!(different.len() > 330, "{} of 342", different.len());
+}

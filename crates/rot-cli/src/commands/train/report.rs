@@ -56,8 +56,8 @@ impl Report<'_> {
 
     pub(crate) fn markdown(&self) -> String {
         let recipe = self.session.trainer().recipe();
-        let problems: Vec<String> = recipe.data.problems.iter().map(ToString::to_string).collect();
-        let mut text = format!("# {}, {}\n\n", problems.join(", "), recipe.data.paradigm.name());
+        let mut text =
+            format!("# {}, {}\n\n", recipe.data.names().join(", "), recipe.data.paradigm.name());
         let parameters = grouped(self.session.trainer().network().layout().len());
         text += &format!(
             "{} of {} in {}, {parameters} parameters, seed {}, {} threads: {}.\n\n",

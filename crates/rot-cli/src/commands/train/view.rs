@@ -42,7 +42,6 @@ struct Recent {
 impl View {
     pub(crate) fn new(session: &Session) -> View {
         let recipe = session.trainer().recipe();
-        let problems: Vec<String> = recipe.data.problems.iter().map(ToString::to_string).collect();
         let parameters = grouped(session.trainer().network().layout().len());
         let threads = rayon::current_num_threads();
         let (paradigm, seed) = (recipe.data.paradigm.name(), recipe.seed);
@@ -53,7 +52,7 @@ impl View {
         };
         note(format_args!(
             "{} {paradigm}, {parameters} parameters, seed {seed}, {contexts}, {threads} threads, in {}",
-            problems.join(" "),
+            recipe.data.names().join(" "),
             session.dir().display()
         ));
         let steps = recipe.training.steps;
