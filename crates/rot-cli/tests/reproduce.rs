@@ -142,6 +142,19 @@ fn what_has_no_time_left_goes_on_later() {
 }
 
 #[test]
+fn a_test_that_has_no_time_left_ends_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
+    // Minutes of reading.
+    let cell = ["transformer-arith", "--cell", "mul-32-rot", "--count", "500", "--json"];
+    let settings = ["--models", models.to_str().unwrap(), "--budget", "2s"];
+    let stopped = rot(&[&cell[..], &settings[..]].concat(), folder.path());
+    assert!(stderr(&stopped).contains("the same command goes on"), "{}", stderr(&stopped));
+    let rows: Vec<Value> = serde_json::from_slice(&stopped.stdout).unwrap();
+    assert!(rows.iter().all(|row| row["status"] == Value::Null));
+}
+
+#[test]
 fn wrong_names_say_what_there_is() {
     let folder = tempfile::tempdir().unwrap();
     for (args, said) in [

@@ -8,6 +8,8 @@
 //! In the paradigms CoT and WT a problem is one context.
 //!
 //! ```no_run
+//! use std::ops::ControlFlow;
+//!
 //! use rot_core::{DEFAULT_MEMORY_LIMIT, Paradigm, Sampling};
 //! use rot_train::Model;
 //! use rot_train::eval::{Questions, TestSet, evaluate};
@@ -16,7 +18,7 @@
 //! let questions = Questions { problem, size: 8, sampling: Sampling::Paper, seed: 0 };
 //! let test = TestSet::draw(&questions, 30_000, DEFAULT_MEMORY_LIMIT, || ())?;
 //! let model = Model::open("runs/mul-8".as_ref())?;
-//! let evaluation = evaluate(&model, &test, Paradigm::Rot, 10, |_| ())?;
+//! let evaluation = evaluate(&model, &test, Paradigm::Rot, 10, |_| ControlFlow::Continue(()))?;
 //! println!("{} of {} right", evaluation.right_problems, evaluation.problems);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -29,6 +31,9 @@ mod interval;
 mod test_set;
 #[cfg(test)]
 mod tests;
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rot_core::{Context, ContextId, Paradigm, SizeError, ThoughtGraph, Token, UBig, UnfoldError};
 
@@ -142,18 +147,26 @@ pub enum EvalError {
         /// The question of a context that has it.
         question: String,
     },
+    /// Somebody asked it to stop.
+    #[error("the test was stopped")]
+    Stopped,
+}
+
+/// What `progress` of [`evaluate`] returns where a test goes on until a flag is set.
+pub fn until(stop: &AtomicBool) -> ControlFlow<()> {
+    if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
 /// Evaluates a model on a test set, on all cores.
 ///
 /// The first `most_wrong` wrong contexts are kept in detail. `progress` is called from many threads,
-/// about every thousand tokens.
+/// about every thousand tokens, and can stop it.
 pub fn evaluate(
     model: &Model,
     test: &TestSet,
     paradigm: Paradigm,
     most_wrong: usize,
-    progress: impl Fn(Progress) + Sync,
+    progress: impl Fn(Progress) -> ControlFlow<()> + Sync,
 ) -> Result<Evaluation, EvalError> {
     let forced = Forced::plan(model, test, paradigm)?;
     let tally = forced.read(most_wrong, progress)?;

@@ -13,7 +13,7 @@ use rot_core::DEFAULT_MEMORY_LIMIT;
 use rot_nn::Score;
 
 use crate::data::DataError;
-use crate::eval::{self, EvalError, Evaluation, Questions, TestSet, evaluate};
+use crate::eval::{self, EvalError, Evaluation, Questions, TestSet, evaluate, until};
 use crate::model::{RECIPE, VOCABULARY};
 use crate::recipe::{ProblemSize, Recipe, RecipeError};
 use crate::run::{
@@ -195,7 +195,8 @@ impl Session {
         let note = checkpoint.note(PROGRESS)?;
         let progress = Progress::from_note(note)
             .ok_or_else(|| checkpoint.mismatch(format!("'{note}' is no progress of a run")))?;
-        let metrics = Metrics::resume(&folder, &VALUES, &TIMINGS, step)?;
+        let measured = step - u64::from(progress.is_test_due(step, &recipe));
+        let metrics = Metrics::resume(&folder, &VALUES, &TIMINGS, measured)?;
         let clock = Clock::new(last_timing(dir).map_or(0.0, |(_, seconds)| seconds));
         Ok((Session { folder, trainer, metrics, tests, progress, clock }, damaged))
     }
@@ -221,7 +222,12 @@ impl Session {
         let Recipe { training, evaluation, .. } = self.trainer.recipe();
         let tested = self.step() > 0 && self.step().is_multiple_of(evaluation.every);
         let perfect = tested && self.progress.last == 1.0;
-        self.step() >= training.steps || (training.stop_when_perfect && perfect)
+        let is_over = self.step() >= training.steps || (training.stop_when_perfect && perfect);
+        is_over && !self.is_test_due()
+    }
+
+    fn is_test_due(&self) -> bool {
+        self.progress.is_test_due(self.step(), self.trainer.recipe())
     }
 
     /// Seconds of training, with what came before an interruption.
@@ -237,51 +243,62 @@ impl Session {
         mut watch: impl FnMut(&Session, Event<'_>),
         testing: impl Fn(eval::Progress) + Sync,
     ) -> Result<Ending, TrainError> {
-        let training = self.trainer.recipe().training.clone();
-        let every = self.trainer.recipe().evaluation.every;
-        if self.is_done() {
-            // Whoever goes on with it wants to know how it ended.
-            self.test(&mut watch, &testing)?;
+        let checkpoint_every = self.trainer.recipe().training.checkpoint_every;
+        // Whoever goes on with one that is done wants to know how it ended.
+        if self.is_done() && !self.test(stop, &mut watch, &testing)? {
+            return Ok(Ending::Interrupted);
         }
         while !self.is_done() {
             if stop.load(Ordering::Relaxed) {
                 self.save()?;
                 return Ok(Ending::Interrupted);
             }
-            let made = self.trainer.step()?;
-            if !made.score.loss.is_finite() || !made.norm.is_finite() {
-                return Err(self.not_finite());
+            // A run that was stopped during a test goes on with it.
+            if !self.is_test_due() {
+                let made = self.trainer.step()?;
+                if !made.score.loss.is_finite() || !made.norm.is_finite() {
+                    return Err(self.not_finite());
+                }
+                self.progress.recent += made.score;
+                self.clock.count(&made);
+                watch(self, Event::Step(&made));
             }
             let step = self.step();
-            self.progress.recent += made.score;
-            self.clock.count(&made);
-            let tested = step.is_multiple_of(every) || step == training.steps;
-            if tested {
-                self.test(&mut watch, &testing)?;
+            let is_test_due = self.is_test_due();
+            if is_test_due && !self.test(stop, &mut watch, &testing)? {
+                self.save()?;
+                return Ok(Ending::Interrupted);
             }
-            if step.is_multiple_of(ROW_EVERY) || tested {
+            if step.is_multiple_of(ROW_EVERY) || is_test_due {
                 self.write_row(step)?;
             }
-            watch(self, Event::Step(&made));
-            if self.is_done() || step.is_multiple_of(training.checkpoint_every) {
+            if self.is_done() || step.is_multiple_of(checkpoint_every) {
                 self.save()?;
             }
         }
         Ok(if self.progress.last == 1.0 { Ending::Perfect } else { Ending::Finished })
     }
 
-    /// Tests the model as it is, and keeps it if none was better.
+    /// Tests the model as it is, and keeps it if none was better. Returns whether it did, or was stopped.
     fn test(
         &mut self,
+        stop: &AtomicBool,
         watch: &mut impl FnMut(&Session, Event<'_>),
         testing: &(impl Fn(eval::Progress) + Sync),
-    ) -> Result<(), TrainError> {
+    ) -> Result<bool, TrainError> {
         let model = self.trainer.model();
         let paradigm = self.trainer.recipe().data.paradigm;
         let mut results = Vec::with_capacity(self.tests.len());
         for (problem, test) in &self.tests {
             watch(self, Event::Testing);
-            results.push((*problem, evaluate(&model, test, paradigm, 0, testing)?));
+            let evaluation = evaluate(&model, test, paradigm, 0, |progress| {
+                testing(progress);
+                until(stop)
+            });
+            match evaluation {
+                Err(EvalError::Stopped) => return Ok(false),
+                evaluation => results.push((*problem, evaluation?)),
+            }
         }
         let sum = |count: fn(&Evaluation) -> usize| -> usize {
             results.iter().map(|(_, result)| count(result)).sum()
@@ -294,7 +311,7 @@ impl Session {
             self.folder.save_best(&model.snapshot())?;
         }
         watch(self, Event::Result(share, &results));
-        Ok(())
+        Ok(true)
     }
 
     fn write_row(&mut self, step: u64) -> Result<(), TrainError> {
@@ -387,6 +404,14 @@ fn tests(recipe: &Recipe) -> Result<Vec<(ProblemSize, TestSet)>, TrainError> {
 const PROGRESS: &str = "progress";
 
 impl Progress {
+    /// Whether the model is to be tested after a step before anything else is done: where a row ends, nothing is
+    /// left of what was seen since the last one.
+    fn is_test_due(&self, step: u64, recipe: &Recipe) -> bool {
+        let Recipe { training, evaluation, .. } = recipe;
+        let is_tested = step.is_multiple_of(evaluation.every) || step == training.steps;
+        is_tested && self.recent.sequences > 0
+    }
+
     /// As text, exact to the bit.
     fn to_note(&self) -> String {
         let Score { loss, supervised, right, sequences, right_sequences } = self.recent;

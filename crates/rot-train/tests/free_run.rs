@@ -2,6 +2,8 @@
 //! are exact where it is right, and nowhere else.
 #![expect(clippy::unwrap_used, reason = "what goes wrong in a test fails it")]
 
+use std::ops::ControlFlow;
+
 use rot_core::{DEFAULT_MEMORY_LIMIT, Paradigm, Problem, Sampling};
 use rot_train::eval::{Questions, RunOptions, TestSet, evaluate, evaluate_by_asking, free_run};
 use rot_train::{Model, Recipe, Trainer};
@@ -41,7 +43,9 @@ fn runs_are_exact_where_the_model_is_right() {
         for steps in [0, 150, 400] {
             let model = train(model, steps);
             for test in &tests {
-                let forced = evaluate(&model, test, Paradigm::Rot, 0, |_| ()).unwrap();
+                let forced =
+                    evaluate(&model, test, Paradigm::Rot, 0, |_| ControlFlow::Continue(()))
+                        .unwrap();
                 some += forced.right_problems;
                 other += forced.problems - forced.right_problems;
                 let mut generator = model.generator(1 << 30, false);

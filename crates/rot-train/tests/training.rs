@@ -85,7 +85,7 @@ fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn a_run_that_is_interrupted_twice_ends_as_one_that_is_not() {
+fn a_run_that_is_interrupted_in_steps_and_tests_ends_as_one_that_is_not() {
     let never = AtomicBool::new(false);
     for model in MODELS {
         let recipe = recipe(model, "training.average = 0.9\ntraining.checkpoint_every = 20");
@@ -95,10 +95,16 @@ fn a_run_that_is_interrupted_twice_ends_as_one_that_is_not() {
         drop(session);
 
         let mut session = Session::create(parts.path(), &recipe).unwrap();
-        for stop_at in [7, 33] {
+        // After 25 steps and after the last there are tests.
+        for stop_at in [7, 25, 33, 60] {
             let stop = AtomicBool::new(false);
             let watch = |session: &Session, event: Event<'_>| {
-                if matches!(event, Event::Step(_)) && session.step() == stop_at {
+                let is_due = match event {
+                    Event::Step(_) => [7, 33].contains(&stop_at),
+                    Event::Testing => [25, 60].contains(&stop_at),
+                    Event::Result(..) => false,
+                };
+                if is_due && session.step() == stop_at {
                     stop.store(true, Ordering::Relaxed);
                 }
             };

@@ -5,6 +5,7 @@ mod record;
 mod report;
 
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::time::Instant;
 
 use anyhow::{Result, anyhow};
@@ -42,6 +43,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     let meter = Meter::new("reading", "tokens");
     let evaluation = evaluate(&model, &test, args.paradigm, args.failures as usize, |progress| {
         meter.add(progress.tokens as u64, progress.of as u64);
+        ControlFlow::Continue(())
     })
     .map_err(as_failure)?;
     drop(meter);

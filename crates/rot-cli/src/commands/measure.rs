@@ -1,5 +1,7 @@
 //! How good a model is at problems of one kind: what cards claim, and what is measured to check them.
 
+use std::ops::ControlFlow;
+
 use anyhow::Result;
 use rot_core::{DEFAULT_MEMORY_LIMIT, Paradigm, Sampling};
 use rot_train::eval::{Questions, RunOptions, TestSet, evaluate, free_run};
@@ -43,6 +45,7 @@ pub(super) fn measure(
     let meter = Meter::new("reading", "tokens");
     let evaluation = evaluate(model, &test, Paradigm::Rot, 0, |progress| {
         meter.add(progress.tokens as u64, progress.of as u64);
+        ControlFlow::Continue(())
     })?;
     drop(meter);
     let free_run = match runs {

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Parser;
 use rot_core::Paradigm;
-use rot_train::eval::{TestSet, evaluate};
+use rot_train::eval::{EvalError, TestSet, evaluate, until};
 use rot_train::reproduce::{Cell, EXPERIMENTS, Experiment, Measured, Plan, Record, Sizes, Status};
 use rot_train::run::{RunError, holds_run, last_timing};
 use rot_train::{Ending, Model, ProblemSize, Recipe, Session, TrainError};
@@ -172,7 +172,7 @@ fn measure(
                 "'{path}' is not the kind of network that {name} is about: choose another --models"
             );
         }
-        let tested = tested(&model, &test, cell)?;
+        let Some(tested) = tested(&model, &test, cell, stop)? else { return Ok(false) };
         let weights = weights.file_name().map(|name| name.to_string_lossy().into_owned());
         write(Status::Measured(Measured { weights, ..tested }))?;
         return Ok(true);
@@ -191,7 +191,7 @@ fn measure(
         None => train_run(&dir, &recipe, stop)?,
     };
     let Some((steps, seconds)) = made else { return Ok(false) };
-    let tested = tested(&Model::open(&dir)?, &test, cell)?;
+    let Some(tested) = tested(&Model::open(&dir)?, &test, cell, stop)? else { return Ok(false) };
     let threads = Some(rayon::current_num_threads());
     write(Status::Measured(Measured { steps, seconds: Some(seconds), threads, ..tested }))?;
     Ok(true)
@@ -204,13 +204,23 @@ fn shipped(args: &ReproduceArgs, cell: &Cell) -> Option<PathBuf> {
     (cell.paradigm == Paradigm::Rot && weights.is_file()).then_some(weights)
 }
 
-/// What a model is tested with, and how well it does.
-fn tested(model: &Model, test: &TestSet, cell: &Cell) -> Result<Measured> {
+/// What a model is tested with, and how well it does, unless it was stopped.
+fn tested(
+    model: &Model,
+    test: &TestSet,
+    cell: &Cell,
+    stop: &AtomicBool,
+) -> Result<Option<Measured>> {
     let meter = Meter::new("reading", "tokens");
     let evaluation = evaluate(model, test, cell.paradigm, 0, |progress| {
         meter.add(progress.tokens as u64, progress.of as u64);
-    })?;
-    Ok(Measured {
+        until(stop)
+    });
+    let evaluation = match evaluation {
+        Err(EvalError::Stopped) => return Ok(None),
+        evaluation => evaluation?,
+    };
+    Ok(Some(Measured {
         problems: evaluation.problems,
         right: evaluation.right_problems,
         trained_on: model.recipe.data.kinds().into_iter().map(|(problem, _)| problem).collect(),
@@ -220,7 +230,7 @@ fn tested(model: &Model, test: &TestSet, cell: &Cell) -> Result<Measured> {
         seconds: None,
         threads: None,
         date: today(),
-    })
+    }))
 }
 
 /// Steps and seconds of the run in a folder, if it has made all that a recipe asks for.

@@ -1,7 +1,7 @@
 //! Teacher forcing: every context is read once, and what the network finds likeliest after each token
 //! is compared with what it had to say.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use rayon::prelude::*;
 use rot_core::{Context, ContextId, CostCounter, Excerpt, Paradigm, ThoughtGraph, Token, UBig};
@@ -97,16 +97,19 @@ impl<'a> Forced<'a> {
         }
     }
 
-    /// Reads all contexts on all cores, and keeps the first `most_wrong` wrong ones in detail.
+    /// Reads all contexts on all cores, unless `progress` stops it, and keeps the first `most_wrong` wrong ones in
+    /// detail.
     pub(super) fn read(
         &self,
         most_wrong: usize,
-        progress: impl Fn(Progress) + Sync,
+        progress: impl Fn(Progress) -> ControlFlow<()> + Sync,
     ) -> Result<Tally, EvalError> {
         let read = |worker: &mut Worker, chunk: &Range<usize>| {
             let tally = self.read_chunk(&self.ids[chunk.clone()], most_wrong, worker)?;
-            progress(Progress { tokens: worker.batch.tokens(), of: self.tokens });
-            Ok(tally)
+            match progress(Progress { tokens: worker.batch.tokens(), of: self.tokens }) {
+                ControlFlow::Continue(()) => Ok(tally),
+                ControlFlow::Break(()) => Err(EvalError::Stopped),
+            }
         };
         let join = |one: Tally, other: Tally| Ok(one.join(other, most_wrong));
         self.chunks.par_iter().map_init(Worker::default, read).try_reduce(Tally::default, join)

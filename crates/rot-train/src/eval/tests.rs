@@ -3,7 +3,7 @@
 mod naive;
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 
 use rot_core::{DEFAULT_MEMORY_LIMIT, Problem, Sampler, Sampling, Text, Vocabulary};
 use rot_problems::{Add, Compare, Lcs, Mul};
@@ -35,7 +35,7 @@ fn no_fault(_: &str, _: &Context) -> Option<Vec<Token>> {
 
 fn evaluate_with(threads: usize, model: &Model, test: &TestSet, paradigm: Paradigm) -> Evaluation {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-    pool.install(|| evaluate(model, test, paradigm, 5, |_| ()).unwrap())
+    pool.install(|| evaluate(model, test, paradigm, 5, |_| ControlFlow::Continue(())).unwrap())
 }
 
 #[test]
@@ -157,12 +157,26 @@ fn a_model_without_a_mistake_has_all_right() {
     let evaluation = evaluate(&model, &test, Paradigm::Rot, 5, |work| {
         progress.fetch_add(work.tokens, Ordering::Relaxed);
         assert!(work.tokens <= work.of);
+        ControlFlow::Continue(())
     })
     .unwrap();
     assert_eq!((evaluation.right_problems, evaluation.right_contexts), (100, evaluation.contexts));
     assert_eq!(evaluation.right_supervised, evaluation.supervised);
     assert_eq!((evaluation.failures, evaluation.wrong.len()), ([0; 3], 0));
     assert_eq!(progress.into_inner(), evaluation.tokens, "progress ends at the end");
+}
+
+#[test]
+fn a_test_that_is_stopped_reads_no_further() {
+    let naive = Naive::new(&Add, 8, 300, Paradigm::Rot, no_fault);
+    let (model, read) = naive.model(2048);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let stopped = pool.install(|| {
+        evaluate(&model, &draw(&Add, 8, 300), Paradigm::Rot, 5, |_| ControlFlow::Break(()))
+    });
+    assert_eq!(stopped.unwrap_err(), EvalError::Stopped);
+    let read = read.load(Ordering::Relaxed);
+    assert!(0 < read && read < naive.contexts.len() / 4, "{read} of {}", naive.contexts.len());
 }
 
 #[test]
@@ -174,7 +188,7 @@ fn a_context_that_is_too_long_says_what_it_needs() {
         let needed = longest.context.len();
         let evaluate = |limit| {
             let (model, read) = naive.model(limit);
-            let result = evaluate(&model, &test, paradigm, 5, |_| ());
+            let result = evaluate(&model, &test, paradigm, 5, |_| ControlFlow::Continue(()));
             (result, read.load(Ordering::Relaxed))
         };
         assert_eq!(evaluate(needed).0.unwrap().longest_context, needed);
@@ -201,7 +215,8 @@ fn a_token_that_the_model_does_not_know_is_named() {
         let known = Token::ALL.iter().copied().filter(|&token| token != missing);
         model.vocabulary = Vocabulary::of(known);
         let test = draw(&Compare, 2, 50);
-        let error = evaluate(&model, &test, Paradigm::Rot, 5, |_| ()).unwrap_err();
+        let error =
+            evaluate(&model, &test, Paradigm::Rot, 5, |_| ControlFlow::Continue(())).unwrap_err();
         assert!(matches!(&error, EvalError::UnknownToken { token, .. } if *token == missing));
         assert!(error.to_string().starts_with(&format!("the model's vocabulary has no {at}, ")));
         assert_eq!(read.load(Ordering::Relaxed), 0);
@@ -221,7 +236,8 @@ fn test_sets_are_unique_and_end_where_the_questions_end() {
 
     let naive = Naive::new(&Compare, 1, 100, Paradigm::Rot, now_and_then);
     let (model, _) = naive.model(2048);
-    let evaluation = evaluate(&model, &test, Paradigm::Rot, 5, |_| ()).unwrap();
+    let evaluation =
+        evaluate(&model, &test, Paradigm::Rot, 5, |_| ControlFlow::Continue(())).unwrap();
     assert_eq!((evaluation.problems, evaluation.contexts), (100, 100));
 }
 
