@@ -226,6 +226,21 @@ fn a_run_is_shipped_with_what_is_measured_of_it() {
     assert!(verified.status.success(), "{}", stderr(&verified));
     assert_eq!(String::from_utf8(verified.stdout).unwrap().lines().count(), 2);
 
+    // Tested anew, with more problems: what the card says of the training stays, and so do the weights.
+    let weights = || fs::read(folder.path().join("models/tiny.safetensors")).unwrap();
+    let before = weights();
+    let again = ["ship", "models/tiny.safetensors", "--out", "models/tiny", "--count", "40"];
+    let shipped = run(&again);
+    assert!(shipped.status.success(), "{}", stderr(&shipped));
+    assert_eq!(weights(), before);
+    let retested = fs::read_to_string(folder.path().join("models/tiny.card.toml")).unwrap();
+    let training = |card: &str| card.lines().nth(1).map(str::to_owned).unwrap();
+    assert_eq!(training(&retested), training(&card));
+    assert!(
+        training(&card).contains("on a test") && retested.contains("problems = 40"),
+        "{retested}"
+    );
+
     // A run that went on from another says so, with both recipes.
     fs::write(folder.path().join("more.toml"), format!("{recipe}\n[start]\nweights = 'run'"))
         .unwrap();
@@ -238,6 +253,8 @@ fn a_run_is_shipped_with_what_is_measured_of_it() {
 
     for (args, said) in [
         (&["ship", "models", "--out", "x"][..], "holds no run"),
+        (&["ship", "run/best.safetensors", "--out", "x"][..], "no weights file with a card"),
+        (&[&again[..], &["--machine", "x"]].concat()[..], "--machine is for runs"),
         (&["ship", "run", "--out", "x", "--problem", "add"][..], "such as mul-4"),
         (&["ship", "run", "--out", ".."][..], "needs a name"),
     ] {

@@ -75,9 +75,10 @@ pub(crate) struct ReproduceArgs {
 #[command(after_help = "\
 Examples:
   rot ship runs/mul-4 --out models/mul-4
-  rot ship runs/mul-4 --out models/mul-4 --problem mul-2,mul-4 --machine 'two cores of a laptop'")]
+  rot ship runs/mul-4 --out models/mul-4 --problem mul-2,mul-4 --machine 'two cores of a laptop'
+  rot ship models/mul-4.safetensors --out models/mul-4 --count 30000")]
 pub(crate) struct ShipArgs {
-    /// The folder of a run.
+    /// The folder of a run; or a weights file with its card, to test it anew.
     pub(crate) run: PathBuf,
     /// The files to write, without the ends of their names.
     #[arg(long, value_name = "NAME")]

@@ -27,10 +27,7 @@ pub(crate) fn run(args: &ShipArgs) -> Result<()> {
         return Err(WrongUsage("--out needs a name, such as models/mul-4".to_owned()).into());
     };
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    if !holds_run(&args.run) {
-        let text = format!("'{}' holds no run: give a folder of rot train", args.run.display());
-        return Err(WrongUsage(text).into());
-    }
+    let card = card_of(args)?;
     let model = Model::open(&args.run)?;
     if model.recipe.data.paradigm != Paradigm::Rot {
         return Err(WrongUsage("only RoT models are tested by cards".to_owned()).into());
@@ -56,9 +53,34 @@ pub(crate) fn run(args: &ShipArgs) -> Result<()> {
         note(format_args!("{problem}: {}", text_of(&claim)));
         claims.push(claim);
     }
-    let card = Card { weights: file, training: training(args, &model.recipe), claims };
+    let training = card.map_or_else(|| training(args, &model.recipe), |card| card.training);
+    let card = Card { weights: file, training, claims };
     write(folder, &Card::file_name(name), &card.to_toml())?;
     write(folder, &format!("{name}.md"), &markdown(name, &model, &card))
+}
+
+/// The card of weights that were shipped before; a run has none.
+fn card_of(args: &ShipArgs) -> Result<Option<Card>> {
+    let path = &args.run;
+    if holds_run(path) {
+        return Ok(None);
+    }
+    let beside =
+        path.with_extension("").into_os_string().into_string().map(|name| Card::file_name(&name));
+    let card = beside.ok().map(PathBuf::from).filter(|card| path.is_file() && card.is_file());
+    let Some(card) = card else {
+        let path = path.display();
+        let text = format!(
+            "'{path}' holds no run and is no weights file with a card: give a folder of rot train"
+        );
+        return Err(WrongUsage(text).into());
+    };
+    if args.machine.is_some() {
+        let text =
+            format!("--machine is for runs: '{}' says where they were trained", card.display());
+        return Err(WrongUsage(text).into());
+    }
+    Ok(Card::read(&card)?.pop().map(|(_, card)| card))
 }
 
 /// How long the training took, and what it went on from.
