@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
-use rot_core::Paradigm;
+use rot_core::{Facts, Paradigm, Problem};
 use rot_train::eval::wilson;
 use rot_train::reproduce::{Cell, Experiment, Status};
 use serde::Serialize;
@@ -121,7 +121,9 @@ pub(super) fn write_tables(folder: &Path, experiment: &Experiment, rows: &[Row])
     let name = experiment.name;
     write(folder, &format!("{name}.csv"), &format!("{HEADER}\n{}\n", csv.join("\n")))?;
     write(folder, &format!("{name}.md"), &markdown(rows))?;
-    let panels: Vec<Panel> = experiment.problems().iter().map(|name| panel(name, rows)).collect();
+    let cells = experiment.cells();
+    let problems = cells.chunk_by(|a, b| a.problem.problem.name() == b.problem.problem.name());
+    let panels: Vec<Panel> = problems.map(|cells| panel(cells[0].problem.problem, rows)).collect();
     let svg = panels::draw(&panels).map_err(|error| anyhow!("cannot draw: {error}"))?;
     write(folder, &format!("{name}.svg"), &svg)
 }
@@ -144,7 +146,8 @@ pub(super) fn markdown(rows: &[Row]) -> String {
     text
 }
 
-fn panel<'a>(problem: &'a str, rows: &[Row]) -> Panel<'a> {
+fn panel(problem: &dyn Problem, rows: &[Row]) -> Panel {
+    let Facts { name: problem, unit, .. } = *problem.facts();
     let curve = |(paradigm, name): (Paradigm, &'static str)| {
         let rows = rows.iter();
         let own = rows.filter(|row| row.problem == problem && row.paradigm == paradigm.name());
@@ -162,6 +165,7 @@ fn panel<'a>(problem: &'a str, rows: &[Row]) -> Panel<'a> {
     let sizes = || of_problem().map(|row| f64::from(row.size));
     Panel {
         title: problem,
+        unit,
         sizes: [sizes().fold(f64::MAX, f64::min), sizes().fold(f64::MIN, f64::max)],
         curves: [(Paradigm::Wt, "WT"), (Paradigm::Cot, "CoT"), (Paradigm::Rot, "RoT")].map(curve),
         cot_ends: too_long.reduce(f64::min),
@@ -211,7 +215,8 @@ mod tests {
         assert_eq!(csv.lines().count(), 1 + rows.len());
         let columns: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
         assert!(columns.iter().all(|&count| count == columns[0]), "{csv}");
-        assert!(read("transformer-arith.svg").contains("div"));
+        let svg = read("transformer-arith.svg");
+        assert!(["div", "digits", "accuracy"].iter().all(|text| svg.contains(text)), "{svg}");
         let json = serde_json::to_value(&rows).unwrap();
         let row = json.as_array().unwrap().iter().find(|row| row["status"] == "measured").unwrap();
         assert_eq!((row["problem"].as_str(), row["right"].as_u64()), (Some("mul"), Some(163)));
