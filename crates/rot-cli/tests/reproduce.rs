@@ -226,7 +226,8 @@ fn a_run_is_shipped_with_what_is_measured_of_it() {
     assert!(verified.status.success(), "{}", stderr(&verified));
     assert_eq!(String::from_utf8(verified.stdout).unwrap().lines().count(), 2);
 
-    // Tested anew, with more problems: what the card says of the training stays, and so do the weights.
+    // Tested anew, with more problems: what the card says of the training and of other problems stays, and so
+    // do the weights.
     let weights = || fs::read(folder.path().join("models/tiny.safetensors")).unwrap();
     let before = weights();
     let again = ["ship", "models/tiny.safetensors", "--out", "models/tiny", "--count", "40"];
@@ -240,6 +241,12 @@ fn a_run_is_shipped_with_what_is_measured_of_it() {
         training(&card).contains("on a test") && retested.contains("problems = 40"),
         "{retested}"
     );
+    let tests = |card: &str, problem: &str| {
+        let claims = card.split("[[claims]]").skip(1);
+        claims.filter(|claim| claim.contains(problem)).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(tests(&retested, "add-1"), tests(&card, "add-1"), "{retested}");
+    assert_eq!(tests(&retested, "add-2").len(), 1, "{retested}");
 
     // A run that went on from another says so, with both recipes.
     fs::write(folder.path().join("more.toml"), format!("{recipe}\n[start]\nweights = 'run'"))

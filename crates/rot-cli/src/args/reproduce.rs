@@ -70,13 +70,14 @@ pub(crate) struct ReproduceArgs {
 /// Make a trained model ready for others: weights of half the size, tested, with a card.
 ///
 /// What is tested is what is written: the weights of NAME.safetensors, which have half precision.
-/// NAME.card.toml has what was measured, for `rot verify`; NAME.md says it to people.
+/// NAME.card.toml has what was measured, for `rot verify`; NAME.md says it to people. Weights with a card
+/// are tested anew: what it says of other problems stays.
 #[derive(Parser)]
 #[command(after_help = "\
 Examples:
   rot ship runs/mul-4 --out models/mul-4
   rot ship runs/mul-4 --out models/mul-4 --problem mul-2,mul-4 --machine 'two cores of a laptop'
-  rot ship models/mul-4.safetensors --out models/mul-4 --count 30000")]
+  rot ship models/mul-4.safetensors --out models/mul-4 --problem mul-4 --count 30000")]
 pub(crate) struct ShipArgs {
     /// The folder of a run; or a weights file with its card, to test it anew.
     pub(crate) run: PathBuf,

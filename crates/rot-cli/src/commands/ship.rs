@@ -43,7 +43,12 @@ pub(crate) fn run(args: &ShipArgs) -> Result<()> {
         [] => model.recipe.data.kinds().into_iter().map(|(problem, _)| problem).collect(),
         problems => problems.to_vec(),
     };
-    let mut claims = Vec::new();
+    let training = match &card {
+        Some(card) => card.training.clone(),
+        None => training(args, &model.recipe),
+    };
+    // Of weights that are tested anew, what else their card claims stays true.
+    let mut claims = card.map_or_else(Vec::new, |card| card.claims);
     for problem in problems {
         let count = match args.count {
             Some(count) => count as usize,
@@ -51,9 +56,11 @@ pub(crate) fn run(args: &ShipArgs) -> Result<()> {
         };
         let claim = measure(&model, problem, args.seed, count, count.div_ceil(RUNS))?;
         note(format_args!("{problem}: {}", text_of(&claim)));
-        claims.push(claim);
+        match claims.iter_mut().find(|earlier| earlier.problem == problem) {
+            Some(earlier) => *earlier = claim,
+            None => claims.push(claim),
+        }
     }
-    let training = card.map_or_else(|| training(args, &model.recipe), |card| card.training);
     let card = Card { weights: file, training, claims };
     write(folder, &Card::file_name(name), &card.to_toml())?;
     write(folder, &format!("{name}.md"), &markdown(name, &model, &card))

@@ -172,7 +172,9 @@ mod tests {
 
     #[test]
     fn products_match_the_slow_twin() {
-        for (m, k, n) in [(1, 1, 1), (1, 128, 24), (3, 5, 7), (17, 33, 65), (61, 128, 40), (300, 5, 256)] {
+        for (m, k, n) in
+            [(1, 1, 1), (1, 128, 24), (3, 5, 7), (17, 33, 65), (61, 128, 40), (300, 5, 256)]
+        {
             let (a, b) = (noise(m * k, 1), noise(k * n, 2));
             let (at, bt) = (noise(m * k, 3), noise(k * n, 4));
             for a in [Matrix::new(&a, k), Matrix::new(&at, m).t()] {
