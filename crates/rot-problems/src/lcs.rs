@@ -5,7 +5,7 @@ use rot_core::{Done, Facts, Fault, Form, Pause, Problem, SampleRng, Sampling, Th
 use crate::compare::{Compare, Equal};
 use crate::marks::{COMMA, EQUAL, LCS, SEMICOLON, VS};
 use crate::number::{Decimal, ZERO, check_digits, parts, split};
-use crate::random::push_digits;
+use crate::random::push_strings;
 
 /// `1234<LCS>2468` is `24;2`: the subsequence and its length.
 pub struct Lcs;
@@ -54,9 +54,7 @@ impl Problem for Lcs {
         t.answer(&[if order == [Token::LT] { without_right } else { without_left }])
     }
 
-    fn sample(&self, size: u32, _: Sampling, rng: &mut SampleRng, body: &mut Vec<Token>) {
-        push_digits(size, rng, body);
-        body.push(Token::LCS);
-        push_digits(size, rng, body);
+    fn sample(&self, size: u32, sampling: Sampling, rng: &mut SampleRng, body: &mut Vec<Token>) {
+        push_strings(&[size, size], Token::LCS, sampling, rng, body);
     }
 }

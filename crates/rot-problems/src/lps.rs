@@ -6,7 +6,7 @@ use crate::add::Add;
 use crate::compare::{Compare, Equal};
 use crate::marks::{COMMA, EQUAL, LPS, PLUS, SEMICOLON, VS};
 use crate::number::{ONE, TWO, check_digits, check_head, split};
-use crate::random::push_digits;
+use crate::random::push_strings;
 
 /// `<LPS>41253261` is `12521;5`: the subsequence and its length.
 pub struct Lps;
@@ -60,8 +60,8 @@ impl Problem for Lps {
         }
     }
 
-    fn sample(&self, size: u32, _: Sampling, rng: &mut SampleRng, body: &mut Vec<Token>) {
+    fn sample(&self, size: u32, sampling: Sampling, rng: &mut SampleRng, body: &mut Vec<Token>) {
         body.push(Token::LPS);
-        push_digits(size, rng, body);
+        push_strings(&[size], Token::LPS, sampling, rng, body);
     }
 }

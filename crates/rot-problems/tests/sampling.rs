@@ -271,6 +271,16 @@ fn sequences_are_uniform() {
 }
 
 #[test]
+fn repetitive_sequences_are_of_two_digits() {
+    let lcs = bodies(&Lcs, 12, Sampling::Repetitive, 500);
+    for body in lcs.chain(bodies(&Lps, 12, Sampling::Repetitive, 500)) {
+        let digits: std::collections::HashSet<_> =
+            body.iter().filter_map(|token| token.as_digit()).collect();
+        assert!(digits.len() <= 2, "{body:?}");
+    }
+}
+
+#[test]
 fn repetitive_items_and_matrices_are_of_one_digit() {
     let questions = bodies(&Mcm, 4, Sampling::Repetitive, 500).chain(
         bodies(&Knapsack, 4, Sampling::Repetitive, 500).map(|body| {
