@@ -102,7 +102,7 @@ pub fn matmul(c: &mut [f32], into: Into, a: Matrix<'_>, b: Matrix<'_>) {
     if c.is_empty() {
         return;
     }
-    if (columns * size_of::<f32>()) % CROWDED != 0 {
+    if !(columns * size_of::<f32>()).is_multiple_of(CROWDED) {
         return product(c, columns, into, a, b);
     }
     ELSEWHERE.with_borrow_mut(|elsewhere| {
