@@ -15,8 +15,8 @@ pub enum Sampling {
     Paper,
     /// Uniform over the same range, so that nearly all numbers have full length.
     Uniform,
-    /// As long as the paper's, of two different digits, strings of digits too: where digits repeat, only their places tell
-    /// them apart.
+    /// As long as the paper's, of two different digits, strings of digits too: where digits repeat,
+    /// only their places tell them apart.
     Repetitive,
 }
 

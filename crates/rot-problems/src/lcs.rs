@@ -5,7 +5,7 @@ use rot_core::{Done, Facts, Fault, Form, Pause, Problem, SampleRng, Sampling, Th
 use crate::compare::{Compare, Equal};
 use crate::marks::{COMMA, EQUAL, LCS, SEMICOLON, VS};
 use crate::number::{Decimal, ZERO, check_digits, parts, split};
-use crate::random::push_strings;
+use crate::random::{push_string, two_digits};
 
 /// `1234<LCS>2468` is `24;2`: the subsequence and its length.
 pub struct Lcs;
@@ -55,6 +55,9 @@ impl Problem for Lcs {
     }
 
     fn sample(&self, size: u32, sampling: Sampling, rng: &mut SampleRng, body: &mut Vec<Token>) {
-        push_strings(&[size, size], Token::LCS, sampling, rng, body);
+        let two = two_digits(sampling, rng);
+        push_string(size, two, rng, body);
+        body.push(Token::LCS);
+        push_string(size, two, rng, body);
     }
 }

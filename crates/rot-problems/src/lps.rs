@@ -6,7 +6,7 @@ use crate::add::Add;
 use crate::compare::{Compare, Equal};
 use crate::marks::{COMMA, EQUAL, LPS, PLUS, SEMICOLON, VS};
 use crate::number::{ONE, TWO, check_digits, check_head, split};
-use crate::random::push_strings;
+use crate::random::{push_string, two_digits};
 
 /// `<LPS>41253261` is `12521;5`: the subsequence and its length.
 pub struct Lps;
@@ -62,6 +62,6 @@ impl Problem for Lps {
 
     fn sample(&self, size: u32, sampling: Sampling, rng: &mut SampleRng, body: &mut Vec<Token>) {
         body.push(Token::LPS);
-        push_strings(&[size], Token::LPS, sampling, rng, body);
+        push_string(size, two_digits(sampling, rng), rng, body);
     }
 }

@@ -19,27 +19,19 @@ pub fn push_digits(count: u32, rng: &mut SampleRng, out: &mut Vec<Token>) {
     out.extend((0..count).map(|_| Token::digit(rng.random_range(0..10))));
 }
 
-/// Adds strings of digits, each uniform, with a separator between them; with repetitive digits all of the same two, so
-/// that they have much in common.
-pub fn push_strings(
-    lengths: &[u32],
-    separator: Token,
-    sampling: Sampling,
-    rng: &mut SampleRng,
-    out: &mut Vec<Token>,
-) {
-    let two = (sampling == Sampling::Repetitive).then(|| {
+/// The two digits that strings with repetitive digits are made of, so that they have much in common.
+pub fn two_digits(sampling: Sampling, rng: &mut SampleRng) -> Option<[Token; 2]> {
+    (sampling == Sampling::Repetitive).then(|| {
         let first = rng.random_range(0..10);
         [first, (first + rng.random_range(1..10)) % 10].map(Token::digit)
-    });
-    for (place, &length) in lengths.iter().enumerate() {
-        if place > 0 {
-            out.push(separator);
-        }
-        match two {
-            None => push_digits(length, rng, out),
-            Some(two) => out.extend((0..length).map(|_| two[rng.random_range(0..two.len())])),
-        }
+    })
+}
+
+/// Adds digits, each uniform: one of two, or any.
+pub fn push_string(count: u32, two: Option<[Token; 2]>, rng: &mut SampleRng, out: &mut Vec<Token>) {
+    match two {
+        Some(two) => out.extend((0..count).map(|_| two[rng.random_range(0..two.len())])),
+        None => push_digits(count, rng, out),
     }
 }
 

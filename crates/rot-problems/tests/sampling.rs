@@ -273,11 +273,15 @@ fn sequences_are_uniform() {
 #[test]
 fn repetitive_sequences_are_of_two_digits() {
     let lcs = bodies(&Lcs, 12, Sampling::Repetitive, 500);
+    let mut of_both = 0;
     for body in lcs.chain(bodies(&Lps, 12, Sampling::Repetitive, 500)) {
         let digits: std::collections::HashSet<_> =
             body.iter().filter_map(|token| token.as_digit()).collect();
         assert!(digits.len() <= 2, "{body:?}");
+        of_both += usize::from(digits.len() == 2);
     }
+    // A string of twelve is hardly ever of one digit alone.
+    assert!(of_both > 980, "{of_both}");
 }
 
 #[test]
